@@ -148,7 +148,8 @@ struct Agent::Parts {
     eviction.when_conditions_change([this](Now now) { status.report_soon(now); });
   }
 
-  /// The node as pods meet it: its object, with what the agent itself knows to be allocatable.
+  /// The node in the form that admission needs: its object, with the allocatable resources that the agent itself
+  /// computed.
   admission::NodeSituation situation() {
     const auto known = nodes.cache().find(options.node_name);
     auto node = std::make_shared<api::Node>();
@@ -190,7 +191,7 @@ struct Agent::Parts {
     if (sinks.recording != nullptr) sinks.recording->keep(why);
   }
 
-  /// Nothing counts as gone before everybody has been heard who may ask for pods.
+  /// No pod counts as gone before every source of pods has reported.
   ContainerGcScope garbage_scope() const {
     const bool ready = begun && knows_files;
     return {.remains =
@@ -215,7 +216,7 @@ struct Agent::Parts {
     return errors;
   }
 
-  /// Pods begin when it is known which there are, and which run already.
+  /// Starts pods once the pods of all sources and the running containers are known.
   void begin_pods(Now now) {
     if (!knows_machine) return;
     if (files) on_files(*std::exchange(files, std::nullopt), now);
@@ -257,7 +258,7 @@ struct Agent::Parts {
   api::ResourceList allocatable;
   admission::SysctlAllowlist sysctls;
   std::string name;
-  RuntimeReported runtime;  // as last told
+  RuntimeReported runtime;  // the last report
   std::vector<HostCommand> host_commands;
   client::ApiClient api;
   client::ApiClient heartbeats;
@@ -265,7 +266,7 @@ struct Agent::Parts {
   AgentContext context;
   client::Informer<api::Node> nodes;
   client::Informer<api::Pod> pods;
-  std::optional<client::Informer<api::Service>> services;  // where containers are told of them
+  std::optional<client::Informer<api::Service>> services;  // for the environment of containers
   DeviceManager devices;
   ResourceManagers managers;
   std::unique_ptr<EvictionRecorder> recorder;  // null: no recording was requested
@@ -282,8 +283,8 @@ struct Agent::Parts {
   ContainerGcEngine container_gc;
   ShutdownEngine shutdown;
   bool stopping = false;                     // report_stop() was called
-  bool synced = false;                       // the pods in the API server are known
-  bool begun = false;                        // they have been taken over
+  bool synced = false;                       // the pods in the API server have been listed
+  bool begun = false;                        // running pods have been taken over
   bool knows_machine = !machine.keeps_pods;  // and what is left there
   bool knows_files = false;
   std::optional<StaticManifests> files;  // read before that

@@ -44,8 +44,8 @@ class Agent final : public client::ApiEngine {
                                                const Checkpoints& checkpoints = {});
   ~Agent() override;
 
-  /// Another engine (LeaseKeeper) renews the lease, and this one does not. `on_registered` is called when the node has
-  /// been registered. Before start().
+  /// Leaves renewing the lease to another engine (LeaseKeeper). `on_registered` is called when the node has been
+  /// registered. Before start().
   void leave_lease(std::function<void()> on_registered);
 
   /// Hears of this node's object and of its pods as the API server has them, after the agent has taken each change.
@@ -76,17 +76,17 @@ class Agent final : public client::ApiEngine {
   /// Commands since the last call, in order.
   std::vector<DeviceCommand> take_device_commands();
 
-  /// The node shuts down: ends the pods by their priority, refuses new ones, says that it is not ready. `done` is
+  /// The node shuts down: ends the pods by their priority, refuses new ones, reports the node not ready. `done` is
   /// called when they have ended or their time is over. False: no shutdownGracePeriod is configured, nothing happens.
   bool shut_down(std::function<void(Now)> done, Now now);
-  /// The process ends its pods and itself: the node says that it is not ready, in the words of a node that shuts down.
-  /// `done` is called once, when that is written or cannot be, after kLastReportWait at the latest.
+  /// The process ends its pods and itself: the node is reported not ready, in the words of a node that shuts down.
+  /// `done` is called once, when that is written or cannot be written, after kLastReportWait at the latest.
   void report_stop(std::function<void(Now)> done, Now now);
 
   const AgentOptions& options() const;
   /// The node object exists and its status has been written by this instance.
   bool registered() const;
-  /// From start() to the registration; nullopt: not yet.
+  /// Seconds from start() to the registration; nullopt: not registered yet.
   std::optional<double> registration_seconds() const;
   /// Pressure conditions the node reports.
   eviction::ConditionSet conditions() const;
@@ -94,9 +94,9 @@ class Agent final : public client::ApiEngine {
   std::shared_ptr<const api::Summary> last_summary() const;
   /// Decisions taken so far and the present state (agent/contract/decision_log.h).
   api::Json decisions(Now now) const;
-  /// How every part stands, for people and for /debug/spillway: no contract.
+  /// The state of every part, for people and for /debug/spillway: no contract.
   api::Json state(Now now) const;
-  /// Every pod the agent knows, in namespace/name order, with the status it would report.
+  /// All pods of the agent, in namespace/name order, with the status to report.
   std::vector<api::Pod> pods() const;
 
  private:

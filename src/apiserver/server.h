@@ -59,7 +59,7 @@ class ApiServer {
     Controllers controllers = Controllers::kUnknown;
     NodeGateway* gateway = nullptr;
     PodGateway* pods = nullptr;                           // null: servers in pods cannot be reached
-    std::string_view scheme = "https";                    // of this server, as clients use it
+    std::string_view scheme = "https";                    // the server's, as clients use it
     const TokenSigner* signer = nullptr;                  // null: no tokens are issued
     std::optional<Duration> token_life_max = {};          // nullopt: as long as each request wants
     const TokenAuthenticator* authenticator = nullptr;    // null: no tokens are reviewed
@@ -74,7 +74,7 @@ class ApiServer {
     telemetry::Tracer* tracer = nullptr;                  // null: requests leave no spans
     std::string root_ca_pem = {};                         // by which pods verify the server; empty: none is published
     std::string proxy_ca_pem = {};                        // the authority of the certificate that `aggregated` shows
-    std::string client_ca_pem = {};                       // authorities that verify clients; empty: no client certificates
+    std::string client_ca_pem = {};                       // authorities that verify clients; empty: certificates off
     AdmissionRules admission;
     bool fair = true;                                            // false: requests run in the order of arrival
     flow::Configuration flows = flow::built_in_configuration();  // the priorities of requests

@@ -46,7 +46,7 @@ class KubeletEndpoint {
     /// The attempt of a container whose log is meant, or why there is none. Required for logs.
     std::function<Result<std::int32_t>(const api::PodKey&, const std::string& container, agent::LogInstance)>
         choose_log = {};
-    /// For /healthz. Absent: well as long as it answers.
+    /// The checks of /healthz. Absent: healthy as long as the endpoint answers.
     std::function<std::vector<HealthCheck>()> health = {};
     /// The pages of the node's recording, which must outlive the endpoint. Null: there are none.
     RecordingPages* recording = nullptr;
@@ -84,7 +84,7 @@ class KubeletEndpoint {
   Options options_;
   RequestId last_id_ = 0;
   std::map<RequestId, LogReader::StreamId> streams_;
-  std::shared_ptr<std::set<RequestId>> reading_;  // whose part of the recording, or logs of the node, are being read
+  std::shared_ptr<std::set<RequestId>> reading_;  // whose recording part or node logs are being read
   std::optional<NodeLogs> node_logs_;
   LogReader logs_;
   StreamSessions sessions_;

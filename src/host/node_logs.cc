@@ -85,7 +85,7 @@ Result<std::string> run_journal(std::vector<std::string> words) {
   return make_error(ErrorCode::kInternalError, "journalctl: exit code {}: {}", answer.code, answer.errors);
 }
 
-/// In the journal, or in a file that is named for the service.
+/// Reads from the journal, or from a file that is named like the service.
 Result<std::string> read_service(const agent::NodeLogQuery& query, const std::string& service) {
   const auto units = run_journal({"journalctl", "--field", "_SYSTEMD_UNIT"});
   if (units && ("\n" + *units).contains("\n" + service + (service.contains('.') ? "\n" : ".service\n")))

@@ -15,8 +15,8 @@
 
 namespace spillway::host {
 
-/// Why this file below /var/log cannot be read: "stat /var/log/x: no such file or directory"; nullopt: it can. Thread:
-/// any.
+/// The error for which this file below /var/log cannot be read: "stat /var/log/x: no such file or directory"; nullopt:
+/// it can be read. Thread: any.
 std::optional<std::string> missing_node_log(const std::string& file);
 
 class NodeLogs {
@@ -25,8 +25,8 @@ class NodeLogs {
 
   explicit NodeLogs(runtime::Loop& loop);
 
-  /// 400: what is no query; 406: a query that breaks a rule; 404: nothing is asked for; 503: too many wait. `answer` is
-  /// called once, now or later; never after this object has gone.
+  /// 400: no valid query; 406: a query that breaks a rule; 404: the query names nothing; 503: too many wait. `answer`
+  /// is called once, now or later; never after this object is destroyed.
   void get(const api::Target& target, Answer answer);
 
  private:

@@ -59,7 +59,7 @@ class Companion final : public client::ApiEngine {
   void on_host_event(const HostEvent& event, Now now);
   /// Commands since the last call, in order: Observe and StopPod.
   std::vector<HostCommand> take_host_commands();
-  /// Where the machine finds the pods, if that has changed since the last call.
+  /// The places of the pods on the machine, if they have changed since the last call.
   std::optional<std::vector<PodPlace>> take_places();
 
   /// The pods of the kubelet, all of them (PodSource::kKubelet).

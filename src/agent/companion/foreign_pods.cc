@@ -157,7 +157,7 @@ void ForeignPods::on_answer(const std::string& uid, const Result<api::Json>& out
     return;
   }
   const ErrorCode code = outcome.error().code;
-  // Not there any more, or another pod of that name: the watch will say so too.
+  // The pod is gone, or another one has its name: the watch will report it too.
   if (code == ErrorCode::kNotFound || code == ErrorCode::kConflict) return;
   if (entry.back_off == Duration{}) {
     context_.log.warning("eviction not written, trying again",
@@ -178,7 +178,7 @@ std::optional<std::vector<PodPlace>> ForeignPods::take_places() {
   std::vector<PodPlace> places;
   for (const auto& [key, uid] : uids_) {
     const Entry& entry = entries_.at(uid);
-    // One that is marked is still to be emptied.
+    // An ended pod that is marked still has to be emptied.
     if (!api::is_terminal(*entry.pod) || entry.ending) places.push_back(place_of(*entry.pod));
   }
   if (places == told_) return std::nullopt;

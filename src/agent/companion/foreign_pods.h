@@ -23,7 +23,7 @@
 
 namespace spillway::agent {
 
-/// Where the machine finds one pod.
+/// The place of one pod on the machine: its cgroup and directories.
 struct PodPlace {
   std::string uid;  // as the API has it
   api::PodKey pod;
@@ -52,7 +52,7 @@ class ForeignPods final : public EvictablePods {
   void evict(const eviction::EvictPod& action, Urgency urgency, Now now) override;
   void kill_now(const std::string& uid) override;
 
-  /// While there is a reason no pod is offered for eviction.
+  /// While a reason is set, no pod is offered for eviction.
   void set_hold(std::optional<std::string> why) { hold_ = std::move(why); }
 
   const std::optional<std::string>& hold() const { return hold_; }
@@ -71,7 +71,7 @@ class ForeignPods final : public EvictablePods {
   /// Every pod that is not terminal, if that has changed since the last call. In namespace/name order.
   std::optional<std::vector<PodPlace>> take_places();
 
-  /// In namespace/name order.
+  /// All pods, in namespace/name order.
   std::vector<const api::Pod*> all() const;
 
   std::size_t marks_waiting() const;

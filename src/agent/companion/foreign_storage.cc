@@ -52,7 +52,7 @@ std::optional<LayerUsage> layer_of(const RuntimeReport& report, const std::strin
   return found == report.writable_layers.end() ? std::nullopt : std::optional(found->second);
 }
 
-/// Only a file system's share of the sum is counted: emptyDir on disk, configMap, gitRepo. Others are not listed.
+/// Volumes whose usage is summed per file system only: emptyDir on disk, configMap, gitRepo. Others are not listed.
 std::vector<api::FsStats> volumes_of(const api::PodStats& pod) {
   std::vector<api::FsStats> volumes;
   for (const api::VolumeStats& volume : pod.volumes) volumes.push_back(volume.fs);

@@ -29,7 +29,7 @@ struct RuntimeSandbox {
 
 struct RuntimeContainer {
   std::string id;
-  std::string sandbox;  // its id
+  std::string sandbox;  // id of the sandbox
   std::string name;
   bool running = false;
   WallTime created;
@@ -99,16 +99,16 @@ std::vector<DiskVolume> disk_volumes(const api::Pod& pod);
 /// Containers that run, by name: of a pod with several sandboxes those of the ready ones, or else of the newest.
 std::map<std::string, const RuntimeContainer*> running_containers(const RuntimeReport& report, std::string_view uid);
 
-/// Does the runtime still hold anything that containers of this pod have written?
+/// True if the runtime still holds data that containers of this pod have written.
 bool holds_containers(const RuntimeReport& report, std::string_view uid);
 
 /// Null: the runtime has none of that id. Sandboxes are none.
 const RuntimeContainer* find_container(const RuntimeReport& report, std::string_view id);
 
-/// nullopt: not known, because a file system could not be read.
+/// nullopt: unknown, because a file system could not be read.
 std::optional<eviction::StorageLayout> storage_layout(const StorageReading& reading);
 
-/// The image store and the containers' file system; null: not known.
+/// Fills in the image store and the containers' file system; null: unknown.
 void describe_node(api::NodeStats& node, const StorageReading* reading);
 
 /// Writable layers, logs and their sum for one pod, with the sizes of the node's file system where they are on it.

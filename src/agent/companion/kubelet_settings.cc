@@ -63,7 +63,7 @@ Outcome check_own(const api::Json& own) {
   return {};
 }
 
-/// An amount of the same form that would come first: the double.
+/// An amount of the same form that is met earlier: the double.
 std::string earlier_than(const eviction::Threshold& theirs) {
   if (const auto* share = std::get_if<eviction::Fraction>(&theirs.value)) {
     return fmt::format("{:g}%", std::min(static_cast<double>(share->share) * 200, 100.0));

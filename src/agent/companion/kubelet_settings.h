@@ -1,6 +1,6 @@
-// The settings of the kubelet beside a companion, from the kubelet's own /configz, and the thresholds the companion
-// itself acts by. Without access to the container runtime it acts on memory and processes only, because only the
-// runtime knows the disk usage of pods.
+// The settings of the kubelet beside a companion, from the kubelet's own /configz, and the thresholds of the companion
+// itself. Without access to the container runtime it acts on memory and processes only, because only the runtime knows
+// the disk usage of pods.
 // Thread: any (pure). Source: spec "Node agent", 12.3, 21; spec "Eviction manager", 3; docs/adr/0007-companion.md.
 #pragma once
 
@@ -20,14 +20,14 @@ namespace spillway::agent {
 enum class Disks { kLeftToKubelet, kWatched };
 
 struct KubeletSettings {
-  api::Json config;  // its KubeletConfiguration in effect
+  api::Json config;  // the KubeletConfiguration in effect
   eviction::ThresholdConfig thresholds;
   std::string cgroup_root;  // "" and "/": the root of the hierarchy
   CgroupDriver driver = CgroupDriver::kCgroupfs;
   std::string log_directory{kPodLogsDirectory};  // for all pods
 };
 
-/// From {"kubeletconfig": {...}}. kInvalid: it is something else.
+/// Parses {"kubeletconfig": {...}}. kInvalid: another form.
 Result<KubeletSettings> parse_configz(const api::Json& configz);
 
 /// The socket of the container runtime that `own`, a checked KubeletConfiguration, names by containerRuntimeEndpoint
@@ -37,13 +37,13 @@ Result<std::string> runtime_socket(const api::Json& own);
 /// Disks are watched where there is a container runtime to ask.
 Disks disks_of(const api::Json& own);
 
-/// How a companion evicts: as the kubelet does, except for the members of `own`, a checked KubeletConfiguration. Any
-/// threshold there replaces all of the kubelet's. kInvalid: a threshold that cannot be, or is about a disk that is left
-/// to the kubelet; a key that means nothing to a companion.
+/// The eviction options of a companion: those of the kubelet, except for the members of `own`, a checked
+/// KubeletConfiguration. Any threshold there replaces all of the kubelet's. kInvalid: an impossible threshold, one
+/// about a disk that the kubelet manages, or a key without a meaning for a companion.
 Result<EvictionOptions> companion_eviction(const api::Json& own, const KubeletSettings* kubelet);
 
-/// Checks that a companion with these thresholds may act beside the kubelet. kConflict: one line that says which two
-/// overlap and how to set them.
+/// Checks that a companion with these thresholds may act beside the kubelet. kConflict: one line that names the
+/// overlapping two and the setting that corrects them.
 Outcome check_clearance(const eviction::ThresholdConfig& ours, const KubeletSettings& kubelet,
                         const eviction::Capacities& capacities);
 

@@ -33,7 +33,7 @@ struct ShadowOutcome {
   std::optional<ShadowEviction> ours;
   std::optional<ShadowEviction> kubelets;
 
-  /// How much later the kubelet evicted; negative: earlier.
+  /// The delay of the kubelet's eviction after the shadow's; negative: it was earlier.
   std::optional<Duration> kubelet_after() const;
 };
 
@@ -48,7 +48,7 @@ class ShadowLedger {
   std::vector<ShadowOutcome> observe(ShadowEviction kubelets);
   /// Outcomes of what has waited for the window.
   std::vector<ShadowOutcome> expire(Instant now);
-  /// When to call expire(); nullopt: nothing waits.
+  /// The time to call expire(); nullopt: no eviction waits.
   std::optional<Instant> next_due() const;
 
  private:

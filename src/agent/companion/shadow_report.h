@@ -18,7 +18,7 @@
 
 namespace spillway::agent {
 
-/// Failed with reason Evicted because something ran short that a companion would have judged too.
+/// True if the pod failed with reason Evicted for a resource that the companion evaluates too.
 bool is_eviction_by_kubelet(const api::Pod& pod, Disks disks);
 /// "memory" of "The node was low on resource: memory. ..."; empty: it was evicted for something else.
 std::string resource_of_eviction(const std::string& message);
@@ -34,7 +34,7 @@ class ShadowReport {
   std::optional<Instant> next_due() const { return ledger_.next_due(); }
 
   void predict(const eviction::EvictPod& action, Now now);
-  /// `standing`: how things stood when the kubelet evicted the pod.
+  /// `standing`: the shadow's decision at the time when the kubelet evicted the pod.
   void observe(const api::Pod& evicted, std::optional<policy::Decision> standing, Now now);
   void expire(Now now);
 
@@ -47,7 +47,7 @@ class ShadowReport {
   telemetry::Registry* metrics_;
   telemetry::Log log_;
   ShadowLedger ledger_;
-  std::map<std::string, policy::Decision> standings_;  // by uid of a pod the kubelet evicted, until it is settled
+  std::map<std::string, policy::Decision> standings_;  // by uid of a pod that the kubelet evicted, until it is compared
 };
 
 }  // namespace spillway::agent

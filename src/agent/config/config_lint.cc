@@ -94,7 +94,7 @@ class Linter {
     report_.findings.push_back({severity, line, key, std::move(what), std::move(why)});
   }
 
-  /// Errors of a kubelet's own validation, for members that nothing else is said about.
+  /// Adds errors of a kubelet's own validation, for members without any other finding.
   void look_at_what_a_kubelet_refuses() {
     const StockFile file{.path = document_.file, .text = "file", .value = document_.value};
     const StockLoad load = load_as_kubelet({.file = file, .drop_ins = {}, .drop_in_directory = {}, .flags = {}});
@@ -417,7 +417,7 @@ class Linter {
     if (over.empty()) look_at_room_above_soft(reservation);
   }
 
-  /// Only hard thresholds are kept from pods: what they may request can reach a soft one.
+  /// Only hard thresholds are subtracted from allocatable: the requests of pods can reach a soft one.
   void look_at_room_above_soft(const api::ResourceList& reservation) {
     for (const eviction::Threshold& each : thresholds_) {
       if (each.is_hard() || each.signal != eviction::Signal::kMemoryAvailable) continue;
@@ -452,7 +452,7 @@ class Linter {
   const LintMachine& machine_;
   LintTarget target_;
   std::string ignored_;
-  std::string refusal_;  // why an invalid value matters
+  std::string refusal_;  // the consequence of an invalid value
   Json value_;
   Json effective_;
   eviction::ThresholdConfig config_;

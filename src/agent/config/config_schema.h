@@ -21,8 +21,8 @@ enum class FieldType {
   kTextList,
   kGates,  // feature → on or off
   kTaints,
-  kMapping,   // fields of its own that are not looked at
-  kSequence,  // elements that are not looked at
+  kMapping,   // its fields are not checked
+  kSequence,  // its elements are not checked
 };
 
 enum class Effect { kHere, kNone };
@@ -34,7 +34,7 @@ struct ConfigField {
   std::string_view fallback;  // JSON text; empty: absent unless given
 };
 
-/// In order of name.
+/// All fields, ordered by name.
 std::span<const ConfigField> config_fields();
 const ConfigField* find_config_field(std::string_view name);
 /// Features that can be switched here. Every other gate of upstream has no effect.

@@ -29,7 +29,7 @@ constexpr GroupWords kSystem{"system-reserved", "system-reserved-compressible", 
 constexpr GroupWords kKube{"kube-reserved", "kube-reserved-compressible", "kubeReservedCgroup",
                            "--kube-reserved-cgroup"};
 
-/// Known words, each once; "none" alone.
+/// Checks that all words are known, each given once, and "none" is alone.
 Outcome check_words(const Json::Array& list) {
   constexpr std::array kKnown = {kPods, kSystem.all, kSystem.compressible, kKube.all, kKube.compressible, kNone};
   std::set<std::string_view> seen;

@@ -1,4 +1,4 @@
-// The members of a KubeletConfiguration that say whom enforceNodeAllocatable limits.
+// Parses the members of a KubeletConfiguration that configure enforceNodeAllocatable.
 // Thread: any (pure). Source: Kubernetes docs, "Reserve Compute Resources for System Daemons", "Kubelet Configuration
 // (v1beta1)".
 #pragma once

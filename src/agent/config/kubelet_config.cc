@@ -293,7 +293,7 @@ bool is_true(const Json& effective, std::string_view key) {
   return found != nullptr && found->if_bool().value_or(false);
 }
 
-/// In upstream's words.
+/// Errors are in upstream's words.
 Outcome check_logs_directory(std::string_view path) {
   if (!path.starts_with('/')) return invalid("podLogsDir", "pod logs path \"{}\" must be absolute path", path);
   if (std::filesystem::path(path).lexically_normal() != path || (path.size() > 1 && path.ends_with('/')))

@@ -1,8 +1,8 @@
-// KubeletConfiguration v1beta1 as this agent reads it: which fields there are, of what type, which of them have an
-// effect here; documents merged; what is in effect.
-// Thread: any (pure). Everything that is wrong is found, not the first alone; each finding names the path, and the line
-// if the document came from a file. Source: Kubernetes docs, "Kubelet Configuration (v1beta1)", "Set Kubelet Parameters
-// Via A Configuration File" (drop-in files); spec "Node agent", 21.
+// Parses KubeletConfiguration v1beta1 for this agent: the known fields, their types, and those that have an effect
+// here; merges documents into the configuration in effect.
+// Thread: any (pure). All errors are reported, not the first alone; each finding names the path, and the line if the
+// document came from a file. Source: Kubernetes docs, "Kubelet Configuration (v1beta1)", "Set Kubelet Parameters Via A
+// Configuration File" (drop-in files); spec "Node agent", 21.
 #pragma once
 
 #include "agent/contract/options.h"
@@ -18,13 +18,13 @@
 
 namespace spillway::agent {
 
-/// Where a value of a document stood and how it was spelled.
+/// The place of a value in its document, and its spelling.
 struct ScalarOrigin {
   int line = 0;      // from 1
   std::string text;  // the scalar as written; empty for lists and mappings
 };
 
-/// The origin of the value with this path ("evictionHard[memory.available]"); nullopt: it is not known.
+/// The origin of the value with this path ("evictionHard[memory.available]"); nullopt: unknown.
 using OriginFinder = std::function<std::optional<ScalarOrigin>(std::string_view path)>;
 
 /// A key that its mapping has had before: the last value counts.
@@ -38,7 +38,7 @@ struct RepeatedConfigKey {
 struct ConfigDocument {
   std::string file;  // empty: flags
   api::Json value;
-  OriginFinder origins = {};  // empty: none is known
+  OriginFinder origins = {};  // empty: unknown
   std::vector<RepeatedConfigKey> repeated = {};
 
   ScalarOrigin origin_of(std::string_view path) const {
@@ -51,7 +51,7 @@ struct ConfigFinding {
   enum class Kind { kError, kTolerated, kNotImplemented };
   Kind kind = Kind::kError;
   std::string file;
-  int line = 0;  // 0: not known
+  int line = 0;  // 0: unknown
   std::string path;
   std::string message;
 
@@ -64,12 +64,13 @@ struct CheckedConfig {
   std::vector<ConfigFinding> findings;
 };
 
-/// Unknown keys (with the nearest known one) and repeated ones, wrong types and values that are none; fields without an
-/// effect there.
+/// Reports unknown keys (with the nearest known one) and repeated ones, wrong types, invalid values, and fields without
+/// an effect here.
 CheckedConfig check_config(const ConfigDocument& document);
 
-/// The document in the form of a file: what a kubelet's /configz answers has the member kubeletconfig around it, and
-/// neither apiVersion nor kind. `has_header`: false if they were missing and are added. Lines stay those of the file.
+/// The document in the form of a file. The answer of a kubelet's /configz has the member kubeletconfig around it, and
+/// neither apiVersion nor kind. `has_header`: false if they were missing and are added. Line numbers stay those of the
+/// file.
 struct ConfigFile {
   ConfigDocument document;
   bool has_header = true;

@@ -35,7 +35,7 @@ bool is_in(std::string_view domain, std::string_view above) {
   return domain.size() == above.size() || domain[domain.size() - above.size() - 1] == '.';
 }
 
-/// In Kubernetes' own domains, and none that a node says of itself.
+/// True for a label in Kubernetes' own domains that a node may not set on itself.
 bool is_reserved(std::string_view label) {
   const std::size_t slash = label.find('/');
   const std::string_view domain = slash == std::string_view::npos ? std::string_view() : label.substr(0, slash);

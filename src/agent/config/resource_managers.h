@@ -1,5 +1,5 @@
-// The members of a KubeletConfiguration that say how CPUs, memory and devices are handed out, and how the node shuts
-// down.
+// Parses the members of a KubeletConfiguration that configure the CPU, memory, device and topology managers and the
+// shutdown.
 // Thread: any (pure). Source: Kubernetes docs, "Kubelet Configuration (v1beta1)", "Control CPU Management Policies on
 // the Node", "Utilizing the NUMA-aware Memory Manager", "Control Topology Management Policies on a node", "Node
 // Shutdowns".

@@ -1,6 +1,6 @@
-// KubeletConfiguration v1beta1 of Kubernetes 1.32 as a stock kubelet has it: type, default, flag, and how a zero
-// counts. The agent's own table (config_schema.h) says what has an effect here. Thread: any (constant data). Source:
-// Kubernetes docs, "Kubelet Configuration (v1beta1)", "kubelet" (flags).
+// KubeletConfiguration v1beta1 of a stock kubelet of Kubernetes 1.32: type, default, flag, and meaning of a zero for
+// each field. The agent's own table (config_schema.h) has the fields with an effect here. Thread: any (constant data).
+// Source: Kubernetes docs, "Kubelet Configuration (v1beta1)", "kubelet" (flags).
 #pragma once
 
 #include <cstdint>
@@ -35,13 +35,13 @@ struct StockField {
   std::span<const StockField> members = {};
 };
 
-/// In order of name.
+/// All fields, ordered by name.
 std::span<const StockField> stock_fields();
 
 /// nullptr: no member of that name.
 const StockField* find_stock_field(std::span<const StockField> fields, std::string_view name);
 
-/// Is it a flag of a kubelet that sets no member of the configuration?
+/// True for a flag of a kubelet that sets no member of the configuration.
 bool is_plain_stock_flag(std::string_view name);
 
 }  // namespace spillway::agent

@@ -61,7 +61,7 @@ std::string json_type(const Json& value) {
   return value.is_object() ? "object" : "number";
 }
 
-/// As Go's encoding/json says it.
+/// The error in the words of Go's encoding/json.
 Error mismatch(const StockField& field, const std::string& found) {
   return Error{ErrorCode::kInvalid,
                fmt::format("json: cannot unmarshal {} into Go struct field KubeletConfiguration.{} of type {}", found,
@@ -196,7 +196,7 @@ void add_defaults(Fields fields, Json& out) {
   }
 }
 
-/// `given`: what the file says, without defaults.
+/// `given`: the values of the file, without defaults.
 Json with_defaults(Json given, Evictions evictions) {
   const Json* update = given.find("nodeStatusUpdateFrequency");
   if (update != nullptr && given.find("nodeStatusReportFrequency") == nullptr)
@@ -210,7 +210,7 @@ Json with_defaults(Json given, Evictions evictions) {
   return given;
 }
 
-/// As the configuration is written: empty lists and mappings of the outermost level are left out.
+/// The configuration in the form in which it is written: empty lists and mappings of the outermost level are left out.
 Json as_written(Json config) {
   std::vector<std::string> empty;
   for (const auto& [key, value] : *config.if_object()) {

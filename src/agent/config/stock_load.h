@@ -1,7 +1,7 @@
-// A KubeletConfiguration as a stock kubelet 1.32 loads it: strict decoding, then lenient; defaults; drop-ins; flags;
-// validation. `lint --for kubelet` says with it whether a kubelet starts. The agent's own reading is kubelet_config.h,
-// which merges first and applies defaults once.
-// Thread: any (pure). Not known here: the names of feature gates, all of which are taken.
+// Loads a KubeletConfiguration as a stock kubelet 1.32 does: strict decoding, then lenient; defaults; drop-ins; flags;
+// validation. `lint --for kubelet` reports with it whether a kubelet starts. The agent's own parser is
+// kubelet_config.h, which merges first and applies defaults once.
+// Thread: any (pure). Names of feature gates are unknown here, and all are accepted.
 // Source: Kubernetes docs, "Set Kubelet Parameters Via A Configuration File"; vectors
 // kubelet-surface/kubelet_config_defaults.
 #pragma once
@@ -24,7 +24,7 @@ struct StockFile {
   std::string path;
   std::string text;  // for messages that quote it
   api::Json value;
-  std::vector<std::pair<int, std::string>> repeated = {};  // line and name of each key that stood before
+  std::vector<std::pair<int, std::string>> repeated = {};  // line and name of each repeated key
 };
 
 struct StockSources {

@@ -137,7 +137,7 @@ Result<std::string> expand(std::string_view text, const std::function<const std:
                            std::size_t bytes_max) {
   std::string out;
   out.reserve(std::min(text.size(), bytes_max));
-  const std::size_t last_close = text.rfind(')');  // no search for an end goes beyond it
+  const std::size_t last_close = text.rfind(')');  // the last place at which a reference can end
   for (std::size_t at = 0; at < text.size();) {
     std::string_view piece = text.substr(at, std::min(text.find('$', at), text.size()) - at);
     std::size_t taken = piece.size();
@@ -258,7 +258,7 @@ Result<Environment> environment_of(const api::Pod& pod, const api::Container& co
       variables.set(variable.name, std::move(value));
     } else if (variable.resource_field) {
       api::ResourceFieldSelector selector = *variable.resource_field;
-      // Its own unset limits are the node's, also those of an init container.
+      // A container's own unset limits are the node's, also for an init container.
       const bool own = selector.container_name.empty() || selector.container_name == container.name;
       if (own) selector.container_name = container.name;
       SPILLWAY_TRY(value, resource_field(pod, selector, inputs.allocatable,

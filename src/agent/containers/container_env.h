@@ -32,7 +32,7 @@ inline constexpr std::size_t kExecBytesMax = 2 * 1024 * 1024;
 /// program takes, as a pod may list a ConfigMap twice; few enough that a start is over in milliseconds.
 inline constexpr std::size_t kEnvironmentWrittenMax = 8 * kExecBytesMax;
 
-/// Variables in the order in which their names came, found by name. Thread: as a value.
+/// Variables in the order of their definition, found by name. Thread: as a value.
 class Environment {
  public:
   using value_type = std::pair<std::string, std::string>;
@@ -44,7 +44,7 @@ class Environment {
   const std::string* find(std::string_view name) const;
   /// The last value of a name takes the place of the first.
   void set(std::string_view name, std::string value);
-  /// Does nothing where the name is taken.
+  /// Does nothing if the name exists.
   void add(std::string_view name, std::string_view value);
 
   /// Bytes of all names and values that were set, those included that a later value has replaced.
@@ -70,11 +70,11 @@ struct PodAddresses {
   std::vector<std::string> host_ips = {};  // the same
 };
 
-/// Those of the node's family first, else as they were; the first one is the pod's IP.
+/// Addresses of the node's family first, else in the given order; the first one is the pod's IP.
 std::vector<std::string> in_order_of_family(std::vector<std::string> ips, std::string_view node_ip);
 
-/// $(NAME) → value of NAME; $$ → $; a reference to an unknown name stays as it is. kRequestEntityTooLarge: the result
-/// would be longer than `bytes_max`; no more than that is ever made.
+/// $(NAME) → value of NAME; $$ → $; a reference to an unknown name is kept. kRequestEntityTooLarge: the result would be
+/// longer than `bytes_max`; no longer text is ever made.
 Result<std::string> expand(std::string_view text, const Environment& variables, std::size_t bytes_max = kExecStringMax);
 /// The same, asking `find`: null is an unknown name.
 Result<std::string> expand(std::string_view text, const std::function<const std::string*(std::string_view name)>& find,
@@ -87,7 +87,7 @@ Result<std::string> field_of(const api::Pod& pod, const PodAddresses& addresses,
 /// ConfigMaps and Secrets that the variables of a container refer to.
 std::set<DataReference> env_references(const api::Container& container);
 
-/// Their keys and values; what is missing does not exist.
+/// The data of ConfigMaps and Secrets; an absent entry does not exist.
 using EnvSources = std::map<DataReference, api::StringMap>;
 
 /// The keys and values of such an object; a Secret's are decoded. kInvalid: a value that is no text or no base64.
@@ -99,7 +99,7 @@ using EnvFile = std::pair<std::string, std::string>;
 /// Environment files that the variables of a container refer to, in volumes that the pod has.
 std::set<EnvFile> env_files(const api::Pod& pod, const api::Container& container);
 
-/// Their texts; a file that is missing here was not there.
+/// The texts of files; an absent entry did not exist when it was read.
 using EnvFiles = std::map<EnvFile, std::string>;
 
 /// Inputs of a container's environment, beside its pod.
@@ -107,8 +107,8 @@ struct EnvInputs {
   PodAddresses addresses;
   EnvSources sources = {};
   EnvFiles files = {};
-  std::optional<KnownServices> services = {};  // nullopt: this node tells containers of none
-  api::ResourceList allocatable = {};          // stands in for limits that are not set
+  std::optional<KnownServices> services = {};  // nullopt: containers of this node get no variables of Services
+  api::ResourceList allocatable = {};          // replaces limits that are not set
 };
 
 /// The keys of whole sources, then its own variables, of which later ones see earlier ones and those of Services; a

@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint32_t kBasis = 2166136261;
 constexpr std::uint32_t kPrime = 16777619;
 
-/// A character that is no valid UTF-8 stands for itself as U+FFFD, as Go's encoder writes it.
+/// A byte of invalid UTF-8 is written as U+FFFD, as Go's encoder does.
 std::size_t sequence_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);

@@ -1,5 +1,6 @@
-// The hash by which a container is known to run by the definition it has now: two agents that follow each other must
-// come to the same. Thread: any (pure). Source: spec "Pod lifecycle", 13.3; vectors pod-lifecycle/container_hash.
+// The hash of a container's definition: a running container with another hash has an old definition. Two agents that
+// follow each other must compute the same. Thread: any (pure). Source: spec "Pod lifecycle", 13.3; vectors
+// pod-lifecycle/container_hash.
 #pragma once
 
 #include <string>

@@ -23,7 +23,7 @@ struct PlannedMount {
 struct MountPlan {
   std::vector<PlannedMount> mounts;  // in the order of the container's volumeMounts
   bool has_own_hosts = false;        // one of them is its /etc/hosts
-  /// Why there can be no more, in upstream's words; what stands in `mounts` comes before it.
+  /// The error that ended the list, in upstream's words; the entries of `mounts` precede it.
   std::optional<Error> problem;
 };
 

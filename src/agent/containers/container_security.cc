@@ -16,7 +16,7 @@ constexpr std::string_view kConfigError = "CreateContainerConfigError";
 constexpr std::string_view kCreateError = "CreateContainerError";
 constexpr std::int64_t kIdsMax = 65'536;  // size of the id range of a pod's user namespace
 
-/// In the order of the kernel's numbers.
+/// Capabilities in the order of the kernel's numbers.
 constexpr std::array<std::string_view, 41> kCapabilities = {"CHOWN",
                                                             "DAC_OVERRIDE",
                                                             "DAC_READ_SEARCH",
@@ -79,7 +79,7 @@ std::string upper(std::string text) {
   return text;
 }
 
-/// "ALL" goes first, so that what is named beside it counts.
+/// "ALL" is applied first, so that capabilities named beside it count.
 std::expected<std::uint64_t, StartRefusal> capabilities_of(const api::SecurityContext& context) {
   const auto names_all = [](const std::vector<std::string>& list) {
     return std::ranges::any_of(list, [](const std::string& each) { return upper(each) == kAll; });

@@ -14,7 +14,7 @@
 
 namespace spillway::agent {
 
-/// Why a container is not started, as its status and an event say it.
+/// The reason why a container is not started, for its status and an event.
 struct StartRefusal {
   std::string reason;  // "CreateContainerConfigError", "CreateContainerError"
   std::string message;
@@ -28,8 +28,8 @@ enum class SeccompDefault { kUnconfined, kRuntimeDefault };
 std::expected<ContainerSecurity, StartRefusal> security_of(const api::Pod& pod, const api::Container& container,
                                                            SeccompDefault seccomp);
 
-/// Something a pod asks for that the process runtime leaves out instead of refusing the pod: refusing it would refuse
-/// every pod, or every pod of a real cluster.
+/// A field of a pod that the process runtime ignores instead of refusing the pod: refusing it would refuse every pod,
+/// or every pod of a real cluster.
 struct LeftOut {
   enum class Weight { kNormal, kWarning };
 
@@ -43,8 +43,8 @@ struct LeftOut {
 /// `shared_network_because`: AgentOptions.
 std::vector<LeftOut> left_out_of(const api::Pod& pod, const std::string& shared_network_because);
 
-/// The refusal of every container of a pod that asks for a user namespace, on a node that does not confine pods;
-/// nullopt: the pod does not ask for one. Unconfined pods have the users of the machine.
+/// The refusal of every container of a pod that requests a user namespace, on a node that does not confine pods;
+/// nullopt: the pod requests none. Unconfined pods have the users of the machine.
 std::optional<StartRefusal> refusal_without_confinement(const api::Pod& pod);
 
 }  // namespace spillway::agent

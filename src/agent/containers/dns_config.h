@@ -33,17 +33,17 @@ struct PodDns {
   std::vector<DnsWarning> warnings;
 };
 
-/// Does the pod ask for other servers than the machine's, or is it to have those of the cluster?
+/// True if the pod wants other servers than the machine's, or gets those of the cluster.
 bool has_own_dns(const api::Pod& pod, const DnsFacts& facts);
 
-/// As /etc/resolv.conf.
+/// The text of /etc/resolv.conf.
 std::string resolv_conf(const DnsConfig& config);
 
 /// The reason why the machine's file cannot be read, or why pods will miss some of it; the first that is found. In
 /// upstream's words, for an event about the node. nullopt: there is none.
 std::optional<std::string> resolver_file_problem(const DnsFacts& facts);
 
-/// In upstream's words: the machine's file cannot be read, or not as one.
+/// Errors are in upstream's words: the machine's file cannot be read, or parsed.
 Result<PodDns> pod_dns(const api::Pod& pod, const DnsFacts& facts);
 
 }  // namespace spillway::agent

@@ -28,7 +28,7 @@ std::string cut(std::string name) {
   return name;
 }
 
-/// A name of several labels is told apart.
+/// A name of several labels has an error text of its own.
 std::string label_problem(std::string_view text) {
   const auto problems = api::dns1123_label_errors(text);
   if (problems.empty()) return {};

@@ -66,7 +66,7 @@ bool is_sidecar_of(const api::PodSpec& spec, const api::Container& container) {
          std::ranges::any_of(spec.init_containers, [&](const auto& each) { return each.name == container.name; });
 }
 
-/// The spec alone: cgroups are made for what the pod asks for.
+/// Options that use the spec alone: cgroups are made for the requests of the spec.
 api::RequestOptions of_spec() {
   api::RequestOptions options;
   options.features.in_place_pod_vertical_scaling = false;

@@ -14,7 +14,7 @@ struct ContainerStorage {
   std::optional<api::FsStats> logs;  // counted only with a rootfs
 };
 
-/// Do the statistics come from the container runtime? Then the inodes of container logs are known and counted.
+/// The source of statistics. From the container runtime, the inodes of container logs are known and counted.
 enum class StatsSource { kCadvisor, kCri };
 
 struct PodStorage {

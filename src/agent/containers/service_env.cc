@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kMaster = "kubernetes";
 constexpr std::string_view kMasterNamespace = "default";
 
-/// "my-db" is MY_DB; dots stay.
+/// "my-db" becomes MY_DB; dots stay.
 std::string variable_name(std::string_view text) {
   std::string name;
   for (const char c : text) name += c == '-' ? '_' : c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;

@@ -28,9 +28,9 @@ struct KnownServices {
 };
 
 /// Variables for the Services of the pod's namespace, if it wants service links, and "kubernetes" of the namespace
-/// "default" always, unless its own namespace has one of that name. Errors, in upstream's words: kInvalid, nothing says
-/// whether it wants links; kServiceUnavailable, the Services have not been read yet, which a static pod does not wait
-/// for. In ours: kRequestEntityTooLarge, they take more than kServiceVariablesMax bytes, and no more than that is made.
+/// "default" always, unless its own namespace has one of that name. Errors, in upstream's words: kInvalid, the pod does
+/// not state whether it wants links; kServiceUnavailable, the Services have not been read yet, for which a static pod
+/// does not wait. In our words: kRequestEntityTooLarge, they would take more than kServiceVariablesMax bytes.
 Result<api::StringMap> service_variables(const api::Pod& pod, const KnownServices& services);
 
 }  // namespace spillway::agent

@@ -24,7 +24,7 @@ struct BlindThreshold {
 };
 
 /// Hard memory.available thresholds that lie within the node's blind zone. None where MemAvailable itself is the
-/// estimator: it knows of no such part. `memory`: the node's.
+/// estimator, which has no such zone. `memory`: the node's.
 std::vector<BlindThreshold> thresholds_in_blind_zone(std::span<const eviction::Threshold> thresholds, Bytes memory,
                                                      const EvictionOptions& options);
 

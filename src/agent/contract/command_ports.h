@@ -26,7 +26,7 @@ inline constexpr std::size_t kCommandOutputMax = 10'240;
 
 struct RanInContainer {
   std::uint64_t id = 0;
-  /// An error: it could not be run (kNotFound: the container does not run), which says nothing about its health.
+  /// An error: it could not be run (kNotFound: the container does not run), which is no statement about its health.
   Result<std::int32_t> exit_code = 0;  // 128 + signal if killed
   std::string output;      // stdout and stderr, in the order of their writes: the first kCommandOutputMax bytes
   bool timed_out = false;  // exit_code has no meaning then

@@ -21,14 +21,14 @@ struct AgentContext {
   const AgentOptions& options;
   const MachineInfo& machine;
   client::ApiClient& api;
-  /// For lease and node status alone: nothing else waits before them, and their time-out is short.
+  /// The client for lease and node status alone: no other call waits before them, and their time-out is short.
   client::ApiClient& heartbeats;
   client::EventRecorder& events;
   const telemetry::Log& log;
   /// Commands of the current step, in order.
   std::vector<HostCommand>& host_commands;
 
-  /// How long a heartbeat may take: the shorter of status update frequency and lease duration.
+  /// The time-out of a heartbeat: the shorter of status update frequency and lease duration.
   Duration heartbeat_timeout() const;
   /// "?timeout=10s": the same time-out, as a query for the API server.
   std::string heartbeat_query() const;

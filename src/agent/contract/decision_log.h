@@ -26,8 +26,8 @@ class DecisionLog {
 
   bool acts() const { return consequence_ == Consequence::kActs; }
 
-  /// Journals and keeps it. Returns when the journal has it. In a shadow an eviction becomes one that would have been:
-  /// nothing that is to be finished after a crash.
+  /// Writes the entry to the journal and keeps it. Returns when it is written. In a shadow an eviction is recorded as
+  /// one that would have been, so that it is not finished after a crash.
   void record(JournalEntry entry);
   /// Adds facts about the result of the last decision about this UID.
   void add_aftermath(Aftermath aftermath);

@@ -18,7 +18,7 @@ namespace spillway::agent {
 struct Device {
   std::string id;
   bool healthy = false;
-  std::vector<std::int64_t> numa_nodes;  // empty: not known
+  std::vector<std::int64_t> numa_nodes;  // empty: unknown
 
   friend bool operator==(const Device&, const Device&) = default;
 };

@@ -16,7 +16,7 @@ struct DnsFacts {
   /// The text of the machine's file, or why it cannot be read: then no pod gets a resolver. nullopt: no file is
   /// configured, and pods with the machine's resolver use the machine's own.
   std::optional<Result<std::string>> resolv_conf;
-  std::string resolver_path;  // that file, for messages
+  std::string resolver_path;  // path of that file, for messages
   std::vector<std::string> node_ips;
 };
 

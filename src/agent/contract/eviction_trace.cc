@@ -9,7 +9,7 @@ namespace spillway::agent {
 
 namespace {
 
-/// The spans of one trace: the first is told at the end, when it is known when it ends.
+/// The spans of one trace: the root span is sent last, because it ends last.
 class Tree {
  public:
   explicit Tree(telemetry::Tracer& tracer) : tracer_(tracer), trace_(tracer.new_trace()), root_(tracer.new_span()) {}
@@ -63,7 +63,7 @@ void EvictionTrace::append(const JournalLine& line) {
 void EvictionTrace::tell(const JournalEntry& entry, WallTime gone) {
   const eviction::EvictPod& action = *entry.eviction;
   const WallTime decided = entry.decision.at;
-  WallTime begin = decided;  // unless it is known when was measured what it rests on
+  WallTime begin = decided;  // unless the time of the measurement is known
   Tree tree(tracer_);
   if (entry.times && entry.times->reading_to_signal) {
     begin = entry.times->reading;

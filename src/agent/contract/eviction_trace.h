@@ -1,6 +1,6 @@
-// Evictions as spans: one trace from the reading to the end of the pod's last process. It stands before the journal and
-// hears what is written there. An eviction whose end is not seen (the agent ends first, or gives it up) leaves none.
-// Thread: loop. Bounds: kOpenMax evictions whose end is awaited; of more, the oldest are forgotten.
+// Evictions as spans: one trace from the reading to the end of the pod's last process. It wraps the journal and
+// receives every entry. An eviction whose end is not seen (the agent ends first, or gives it up) leaves none. Thread:
+// loop. Bounds: kOpenMax evictions that have not ended; beyond that, the oldest are forgotten.
 #pragma once
 
 #include "agent/contract/journal.h"
@@ -16,7 +16,7 @@ class EvictionTrace final : public Journal {
  public:
   static constexpr std::size_t kOpenMax = 64;
 
-  /// Both must outlive it.
+  /// Both references must outlive this object.
   EvictionTrace(Journal& journal, telemetry::Tracer& tracer) : journal_(journal), tracer_(tracer) {}
 
   void append(const JournalLine& line) override;

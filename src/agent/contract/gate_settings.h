@@ -23,11 +23,11 @@ struct GateSettings {
   Strangers strangers = Strangers::kRefused;
   TokenReviews token_reviews = TokenReviews::kOn;
   Rights rights = Rights::kAsked;
-  Duration token_life = minutes(2);  // how long an answer is remembered
+  Duration token_life = minutes(2);  // how long an answer is cached
   Duration allowed_life = minutes(5);
   Duration denied_life = seconds(30);
   FineGrained fine_grained = FineGrained::kOff;
-  std::string client_authority_file;  // signs the certificates that are believed; empty: the API server's authority
+  std::string client_authority_file;  // signs the certificates that are trusted; empty: the API server's authority
 };
 
 }  // namespace spillway::agent

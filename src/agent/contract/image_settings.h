@@ -1,4 +1,4 @@
-// When images that no container uses are removed.
+// Settings of the removal of images that no container uses.
 // Thread: any (plain values). Source: Kubernetes docs, "Garbage Collection", container image lifecycle.
 #pragma once
 

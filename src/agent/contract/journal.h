@@ -1,6 +1,6 @@
 // The journal of an agent: every decision that acts, written before the act, so that it can be explained after the pod
-// is gone and is finished, not repeated, after a crash; and its result, added when it is known. One JSON object per
-// line. Thread: loop. Source: design, "Every decision is data with its reasons".
+// is gone and is finished, not repeated, after a crash; and its result, added later. One JSON object per line. Thread:
+// loop. Source: design, "Every decision is data with its reasons".
 #pragma once
 
 #include "base/error.h"
@@ -16,10 +16,10 @@
 
 namespace spillway::agent {
 
-/// When an eviction happened, beside the time of its decision. Not part of a line.
+/// Times of an eviction besides that of its decision. Not part of a line.
 struct EvictionTimes {
   WallTime reading;                           // time of the measurements that led to the decision
-  std::optional<Duration> reading_to_signal;  // known where the machine acted first
+  std::optional<Duration> reading_to_signal;  // set if the machine acted first
 };
 
 struct JournalEntry {
@@ -30,10 +30,10 @@ struct JournalEntry {
   std::optional<EvictionTimes> times = {};
 };
 
-/// How long after the decision the pod had no process left.
+/// The time from the decision until the pod had no process left.
 inline constexpr std::string_view kGoneAfterFact = "gone_after_seconds";
 
-/// The result of a decision, known later than the act.
+/// The result of a decision, which is known later than the act.
 struct Aftermath {
   std::string uid;  // the subject's
   WallTime at;

@@ -1,4 +1,4 @@
-// How long a pod and its containers get to end.
+// Computes the grace of a pod and its containers.
 // Thread: any (pure). Source: Kubernetes docs, "Pod Lifecycle", termination of Pods; spec "Node
 // agent", 14.3, 14.4, 14.6; vectors node-agent/kill_grace.
 #pragma once
@@ -8,7 +8,7 @@
 
 namespace spillway::agent {
 
-/// No grace period is longer, whatever a pod says: about 68 years, so that nanoseconds stay in range.
+/// The longest grace period, whatever a pod requests: about 68 years, so that nanoseconds stay in range.
 inline constexpr std::int64_t kGraceSecondsMax = 2'147'483'647;
 
 /// No container is killed sooner after the signal to end, unless memory would not last as long.
@@ -28,8 +28,8 @@ struct EffectiveGrace {
 /// `previous_seconds`: what was in effect before; 0: nothing yet. Never longer than that, never below one second.
 EffectiveGrace effective_grace(std::int64_t previous_seconds, const GraceRequest& request);
 
-/// How long the component that ordered a kill waits for it before it gives up waiting: half as long again as the grace,
-/// at least 10 s. The kill itself goes on.
+/// The time for which the component that ordered a kill waits for it: one and a half times the grace, at least 10 s.
+/// The kill itself continues.
 std::int64_t kill_wait_seconds(const GraceRequest& request);
 
 enum class StopReason { kOther, kStartupProbe, kLivenessProbe };
@@ -38,7 +38,7 @@ struct ContainerStop {
   StopReason reason = StopReason::kOther;
   std::optional<std::int64_t> startup_probe_seconds;  // the probe's own grace
   std::optional<std::int64_t> liveness_probe_seconds;
-  std::optional<std::int64_t> pre_stop_seconds;  // how long the hook runs; nullopt: there is none
+  std::optional<std::int64_t> pre_stop_seconds;  // duration of the hook; nullopt: there is none
 };
 
 /// Seconds between the signal to end and the kill of one container: at least two.

@@ -1,4 +1,4 @@
-// Where the logs of containers are, and the links by which collectors of logs find them.
+// Paths of the logs of containers, and of the links by which log collectors find them.
 // Thread: any (pure). Source: Kubernetes docs, "Logging Architecture"; vectors kubelet-surface/container_log_link.
 #pragma once
 

@@ -42,12 +42,12 @@ struct EvictionOptions {
   eviction::LocalStorageLimits local_storage_limits = eviction::LocalStorageLimits::kEnforced;
   /// A whole pass at least this often.
   Duration monitoring_interval = seconds(10);
-  /// How long to wait for a victim to be gone before the next pass.
+  /// The longest wait for the end of a victim before the next pass.
   Duration cleanup_wait = seconds(30);
   eviction::MemoryWatch memory_watch;
   /// Reclaim page cache of pods before one of them is evicted for memory.
   eviction::Relief relief = eviction::Relief::kOff;
-  /// memory.available below which the kernel's OOM killer acts whatever the signal says: 0 for a slice.
+  /// The kernel's OOM killer may act while memory.available is still this large: 0 for a slice.
   Bytes blind_zone;
   /// The expected blind zone when memory runs out, estimated from machines of this size. 0 for a slice.
   Bytes blind_zone_ahead;
@@ -57,7 +57,7 @@ struct EvictionOptions {
 /// kOutOfDisk: as agents up to 1.12 report: condition OutOfDisk, no PIDPressure, no lease, a patch at every update.
 enum class StatusProfile { kLeases, kOutOfDisk };
 
-/// Are the extended resources of an existing node still true? kForget: the machine has no record of its devices.
+/// The treatment of extended resources of an existing node. kForget: the machine has no record of its devices.
 enum class ExtendedResources { kKeep, kForget };
 
 enum class CloudProvider { kNone, kExternal };
@@ -65,11 +65,11 @@ enum class CloudProvider { kNone, kExternal };
 /// kOn: ephemeral-storage is a resource of the node.
 enum class LocalStorageIsolation { kOff, kOn };
 
-/// Are pressure stall figures part of the statistics? Upstream's feature gate KubeletPSI.
+/// Upstream's feature gate KubeletPSI: pressure stall figures in the statistics.
 enum class PressureStats { kLeftOut, kReported };
 
-/// Does the node say whether its runtime carries out supplementalGroupsPolicy? Upstream's feature gate
-/// SupplementalGroupsPolicy, off in 1.32.
+/// Upstream's feature gate SupplementalGroupsPolicy, off in 1.32: the node reports whether its runtime implements
+/// supplementalGroupsPolicy.
 enum class SupplementalGroupPolicies { kOff, kOn };
 
 enum class AttachDetach { kByController, kByAgent };
@@ -77,13 +77,13 @@ enum class AttachDetach { kByController, kByAgent };
 /// kNone: another component creates the node; the agent reports the status of the existing one.
 enum class Registration { kSchedulable, kUnschedulable, kNone };
 
-/// How CPUs, memory and devices are handed to containers.
+/// Options of the managers that assign CPUs, memory and devices to containers.
 struct ManagerOptions {
   admission::TopologyOptions topology;
   admission::CpuOptions cpus;  // without `reserved_milli`, which follows from the reservation
   admission::MemoryOptions memory;
 
-  /// Cgroups of containers say which CPUs and NUMA nodes they use.
+  /// True if cgroups of containers are restricted to CPUs and NUMA nodes.
   bool pins() const { return cpus.policy != "none" || memory.policy != "None"; }
 };
 
@@ -113,21 +113,21 @@ struct AgentOptions {
   /// Names and prefixes ("net.core.*") of kernel parameters that pods may set beyond the safe ones.
   std::vector<std::string> allowed_unsafe_sysctls;
   bool seccomp_default = false;  // containers without a seccomp profile get RuntimeDefault
-  /// File or directory of pods that run whatever the API server says; empty: none.
+  /// File or directory of pods that run independently of the API server; empty: none.
   std::string static_pod_path;
-  Duration file_check_frequency = seconds(20);  // it is read again at least this often
+  Duration file_check_frequency = seconds(20);  // the longest time between two reads
   /// The time after which the sources of volumes are read again, plus up to half of it.
   Duration sync_frequency = minutes(1);
   std::string cluster_domain;  // the end of names of pods and services
   DnsFacts dns;                // the inputs of pods' resolvers
   ManagerOptions managers;
-  /// Without groups nothing is ended gracefully when the node shuts down.
+  /// Without groups no pod is ended gracefully when the node shuts down.
   ShutdownSettings shutdown;
   std::int64_t pods_max = 110;
   std::optional<std::int64_t> pod_pids_max;  // per pod; nullopt: no limit
   Bytes container_log_max = mebibytes(10);   // per file
   std::int64_t container_log_files_max = 5;  // per container
-  std::int64_t container_log_workers = 1;    // that rotate at the same time
+  std::int64_t container_log_workers = 1;    // logs rotated at the same time
   std::int64_t pods_per_core = 0;            // 0: pods_max alone counts
   Duration restart_delay_max = minutes(5);   // for a container that ends again and again
   std::int64_t status_images_max = 50;       // -1: all
@@ -143,8 +143,7 @@ struct AgentOptions {
   /// The address in KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT of containers, on a node without a service
   /// proxy; nullopt: the Service `kubernetes`, as with the kubelet.
   std::optional<ApiServerAddress> api_server;
-  /// Why pods of the process runtime have no addresses of their own, for their events; empty: they have, or nothing is
-  /// said.
+  /// The reason why pods of the process runtime have no addresses of their own, for their events; empty: no event.
   std::string shared_network_because;
   std::int32_t daemon_port = 10250;
   std::string kubelet_version = "v1.32.0";

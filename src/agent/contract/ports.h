@@ -61,7 +61,7 @@ struct CreatePod {
   std::shared_ptr<const api::Pod> definition = nullptr;  // for machines that run images
 };
 
-/// Where a container may run; what is empty is not restricted. In the kernel's lists ("0-3,8").
+/// The CPUs and NUMA nodes of a container; an empty list is no restriction. In the kernel's format ("0-3,8").
 struct Cpuset {
   std::string cpus;
   std::string memory_nodes;
@@ -70,7 +70,7 @@ struct Cpuset {
   friend bool operator==(const Cpuset&, const Cpuset&) = default;
 };
 
-/// Whom a container of a confined pod runs as, and what it may do: ids and rights of its pod's user namespace.
+/// The user of a container of a confined pod, and its rights: ids and capabilities of its pod's user namespace.
 struct ContainerSecurity {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
@@ -93,13 +93,13 @@ struct StartContainer {
   std::optional<std::int64_t> cpu_limit_milli;
   std::int64_t cpu_request_milli = 0;
   std::int32_t oom_score_adj = 0;
-  DeviceGrant devices;  // its environment is in `env` already
+  DeviceGrant devices;  // except for its environment, which is in `env`
   Cpuset cpuset;
   ContainerSecurity security;
   std::vector<VolumeBinding> volumes;  // in this order; counts for confined pods only
   std::vector<ManagedFile> files;      // the same
   bool message_from_logs = false;      // FallbackToLogsOnError: without a message in its file the end of its log is one
-  /// For machines that run images: what the pod is now, and how its images can be had.
+  /// For machines that run images: the present pod, and the credentials for its images.
   std::shared_ptr<const api::Pod> definition = nullptr;
   std::vector<PullSecret> pull_secrets = {};
   bool standard_input = false;   // clients may give it some; else it is empty
@@ -109,7 +109,7 @@ struct StartContainer {
   std::string image = {};   // as its definition names it: a machine that keeps pods reports it later (FoundContainer)
 };
 
-/// From now on the containers that share CPUs, running or not, have these.
+/// Sets the CPUs of all containers that share CPUs, running or not.
 struct ShareCpus {
   std::string cpus;
 };
@@ -158,7 +158,7 @@ struct GroupLimits {
   friend bool operator==(const GroupLimits&, const GroupLimits&) = default;
 };
 
-/// Whom enforceNodeAllocatable limits: all pods together, and the daemons that something is reserved for.
+/// Groups that enforceNodeAllocatable limits: all pods together, and the daemons with reservations.
 enum class LimitedGroup { kPods, kSystemReserved, kKubeReserved };
 
 /// Limits a group. Answered by GroupLimited.
@@ -168,11 +168,11 @@ struct LimitGroup {
   GroupLimits limits;
 };
 
-/// How much of the machine to observe. kNodeMemory: node.memory and the "pods" system container, from descriptors kept
-/// open; cheap enough for every millisecond. A host may always answer with the whole.
+/// The extent of an observation. kNodeMemory: node.memory and the "pods" system container, from descriptors kept open;
+/// cheap enough for every millisecond. A host may always observe everything.
 enum class ObserveDepth { kNodeMemory, kWhole };
 
-/// Asks for fresh statistics; answered by Observed with the same id.
+/// Requests fresh statistics; answered by Observed with the same id.
 struct Observe {
   std::uint64_t id = 0;
   ObserveDepth depth = ObserveDepth::kWhole;
@@ -235,9 +235,9 @@ struct PodStopped {
   std::string uid;
 };
 
-/// Statistics, read after the Observe with this id. An error names the file that could not be read. `depth`: how much
-/// was read, whatever was asked for. `layout`: how the node's file systems are laid out, as far as it is known; the
-/// first reported layout stays valid.
+/// Statistics, read after the Observe with this id. An error names the file that could not be read. `depth`: the extent
+/// that was read, which may exceed the requested one. `layout`: the layout of the node's file systems, as far as it is
+/// known; the first reported layout stays valid.
 struct Observed {
   std::uint64_t id = 0;
   Result<api::Summary> summary;
@@ -249,8 +249,8 @@ struct Observed {
 struct ReclaimOutcome {
   eviction::ReclaimAction action{};
   std::int64_t deleted = 0;  // containers or images
-  Bytes freed;               // as far as it is known
-  std::string problem;       // why nothing or not everything could be freed: "the process runtime has no images"
+  Bytes freed;               // may be less than the true amount
+  std::string problem;       // why less than wanted was freed: "the process runtime has no images"
 };
 
 struct Reclaimed {
@@ -275,7 +275,7 @@ struct PressureWake {
   std::string source;  // "psi", "memory.events", "memcg-threshold"
 };
 
-/// How much memory is left, as far as it was read (policy/eviction/memory_estimate.h).
+/// The memory that is left, by each estimator that could be read (policy/eviction/memory_estimate.h).
 struct MemoryLeft {
   Bytes available;                     // by the working set
   std::optional<Bytes> mem_available;  // without swapping
@@ -283,7 +283,7 @@ struct MemoryLeft {
 };
 
 /// The machine has carried out the published plan by itself (agent/eviction/reaction.h): the pod `uid` is being ended,
-/// with the grace of a hard threshold or, in an emergency, at once. Comes before anything that follows from it.
+/// with the grace of a hard threshold or, in an emergency, at once. Precedes all events that follow from it.
 struct Reacted {
   std::string uid;
   bool emergency = false;                                   // memory would not have lasted for the grace
@@ -319,7 +319,7 @@ struct MachineInfo {
   std::string architecture = "amd64";  // as Go names it
   std::string hostname;
   std::string internal_ip;
-  std::vector<std::string> addresses = {};  // addresses of its interfaces, canonical; empty: not known
+  std::vector<std::string> addresses = {};  // addresses of its interfaces, canonical; empty: unknown
   std::string container_runtime_version;    // "process://0.1.0"
   std::int64_t cpu_milli = 0;
   admission::CpuTopology cpus;
@@ -331,7 +331,7 @@ struct MachineInfo {
   int cgroup_version = 2;
   /// Namespaces that the runtime does not make: every pod is in the host's.
   admission::HostNamespaces shared_namespaces{.ipc = true, .net = true};
-  /// A pod may have a network namespace of its own if it asks for it, although the runtime makes none by itself.
+  /// A pod may request a network namespace of its own, although the runtime makes none by itself.
   bool network_on_request = false;
   /// Pods are confined: their containers' security contexts are carried out, or refused.
   bool confines_pods = false;
@@ -339,7 +339,7 @@ struct MachineInfo {
   bool runs_images = false;
   /// Pods outlive the agent: PodsFound lists them.
   bool keeps_pods = false;
-  /// Why AppArmor profiles cannot be enforced; empty: they can.
+  /// The reason why AppArmor profiles cannot be enforced; empty: they can.
   std::string app_armor_error = "AppArmor is not enabled on the host";
 };
 

@@ -33,27 +33,27 @@ struct RemainingSandbox {
   WallTime created;
 };
 
-/// In the runtime's order. `directories`: <namespace>_<pod>_<uid>, with logs and volumes of pods.
+/// Listed in the runtime's order. `directories`: <namespace>_<pod>_<uid>, with logs and volumes of pods.
 struct RemainsListed {
   std::vector<RemainingContainer> containers;
   std::vector<RemainingSandbox> sandboxes;
   std::vector<std::string> directories;
 };
 
-/// The parts of a pod that may be removed. kContent: everything, its logs too (it is gone, or was evicted). kRuntime:
-/// containers and sandboxes, if asked for (it has ended).
+/// The parts of a pod that may be removed. kContent: everything, its logs too (the pod is deleted, or was evicted).
+/// kRuntime: containers and sandboxes, on request (the pod has ended).
 enum class PodRemains { kKept, kRuntime, kContent };
 
 struct ContainerRemoval {
   std::string id;
-  /// The container's state is unknown: end it first, and leave it if that fails.
+  /// The container's state is unknown: end it first, and keep it if that fails.
   bool stop_first = false;
 
   friend bool operator==(const ContainerRemoval&, const ContainerRemoval&) = default;
 };
 
-/// Removes what was listed: logs of a container before the container, sandboxes after the containers, directories last.
-/// Things that are in use again by then stay, and those that cannot be removed are left for the next time.
+/// Removes the listed remains: logs of a container before the container, sandboxes after the containers, directories
+/// last. Remains that are in use again stay, and those that cannot be removed are retried next time.
 struct RemoveRemains {
   std::vector<ContainerRemoval> containers;
   std::vector<std::string> sandboxes;

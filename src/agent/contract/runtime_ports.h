@@ -14,7 +14,7 @@
 
 namespace spillway::agent {
 
-/// Has the sandbox of a pod that was created run, once its volumes are there. Answered by SandboxRan.
+/// Starts the sandbox of a created pod, once its volumes exist. Answered by SandboxRan.
 struct RunSandbox {
   std::string uid;
   std::string handler = {};  // handler of its RuntimeClass; empty: the runtime's default
@@ -41,7 +41,7 @@ struct SandboxLost {
   std::string uid;
 };
 
-/// Something for an event about a pod, or about one of its containers.
+/// The content of an event about a pod, or about one of its containers.
 struct PodNotice {
   enum class Weight { kNormal, kWarning };
 
@@ -54,7 +54,7 @@ struct PodNotice {
   friend bool operator==(const PodNotice&, const PodNotice&) = default;
 };
 
-/// For an event about the node: a warning.
+/// The content of a warning about the node.
 struct NodeNotice {
   std::string reason;
   std::string message;
@@ -91,7 +91,7 @@ struct RuntimeReported {
   friend bool operator==(const RuntimeReported&, const RuntimeReported&) = default;
 };
 
-/// A container that an earlier process of this node started, and that the machine still knows.
+/// A container that an earlier process of this node started, and that still exists on the machine.
 struct FoundContainer {
   std::string name;
   std::int32_t attempt = 0;

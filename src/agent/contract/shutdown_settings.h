@@ -1,4 +1,4 @@
-// How long pods get to end when the node shuts down: together, or by their priority.
+// The grace of pods when the node shuts down: for all together, or by their priority.
 // Thread: any (plain values). Source: Kubernetes docs, "Node Shutdowns"; KEP-2000, KEP-2712.
 #pragma once
 

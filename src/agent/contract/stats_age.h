@@ -1,4 +1,4 @@
-// How old the statistics are that decisions rest on.
+// The age of the statistics on which decisions are based.
 // Thread: any (pure). Source: spec "Node agent", 11.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace spillway::agent {
 
-/// How old the newest figures of one part of the statistics are.
+/// The age of the newest figures of one part of the statistics.
 struct StatsAge {
   std::string_view part;  // "node", "pods", "filesystem", "pod_disk"
   double seconds = 0;

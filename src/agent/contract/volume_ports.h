@@ -106,7 +106,7 @@ struct VolumeFileRead {
 
 enum class Propagation { kNone, kHostToContainer, kBidirectional };
 
-/// Where a container sees a volume of its pod, or a part of it.
+/// The mount of a volume of the pod, or of a part of it, in a container.
 struct VolumeBinding {
   std::string volume;
   std::string sub_path;  // below the volume; made if it is not there; empty: the whole volume

@@ -17,7 +17,7 @@ using api::Json;
 constexpr int kTarget = 3;
 constexpr int kContainerMode = 1;
 
-/// In the order in which upstream's encoder writes the fields; other agents compare the text.
+/// Fields are in the order in which upstream's encoder writes them; other agents compare the text.
 std::string ports_text(const std::vector<api::ContainerPort>& ports) {
   std::string text = "[";
   for (const api::ContainerPort& port : ports) {

@@ -40,7 +40,7 @@ struct ContainerWish {
   std::string termination_log;  // a file of the machine; mounted if the container has a path for it
   std::vector<HostDevice> devices;
   std::vector<std::string> cdi_devices;
-  api::StringMap annotations;    // annotations that device plugins ask for
+  api::StringMap annotations;    // annotations that device plugins request
   std::string target_container;  // an ephemeral container sees this container's processes; empty: none
   ResourceFacts resources;
   SecurityWish security;

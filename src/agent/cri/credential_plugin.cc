@@ -23,7 +23,7 @@ constexpr std::array kAnswerVersions = {std::string_view("credentialprovider.kub
                                         std::string_view("credentialprovider.kubelet.k8s.io/v1beta1")};
 constexpr std::string_view kGlobal = "global";
 
-/// Members of an object that are not among `known`, as errors name them.
+/// Adds members of an object that are not among `known`, in the form of errors.
 void add_unknown(const Json* object, const std::string& path, std::initializer_list<std::string_view> known,
                  std::vector<std::string>& found) {
   if (object == nullptr || object->if_object() == nullptr) return;
@@ -53,7 +53,7 @@ std::string strict_errors(const Json& document) {
   return fmt::format("{}", fmt::join(unknown, ", "));
 }
 
-/// Why the document is not decoded at all; empty: it is.
+/// The error for which the document is not decoded at all; empty: it is decoded.
 std::string decode_error(const Json& document) {
   const std::string_view version = document.string_at({"apiVersion"});
   const std::string_view kind = document.string_at({"kind"});

@@ -1,5 +1,5 @@
-// Programs that know user names and passwords for registries (image credential provider plug-ins): the file that lists
-// them, the request and the answer of one, and how long its answers are kept.
+// Programs that return user names and passwords for registries (image credential provider plug-ins): the file that
+// lists them, the request and the answer of one, and the cache of answers.
 // Thread: any (pure; time is an argument). Bounds: kKeptAnswersMax answers per plug-in. Source: Kubernetes docs,
 // "Configure a kubelet image credential provider"; credentialprovider.kubelet.k8s.io/v1;
 // vectors kubelet-surface/credential_match.
@@ -52,7 +52,7 @@ class CredentialPlugin {
   const std::vector<PlacedCredential>* kept(std::string_view image, Instant now) const;
   /// The text for its standard input, without a line feed.
   std::string request_for(std::string_view image) const;
-  /// Parses its output and keeps it as long as it says. kInvalid: it is no answer, and nothing is kept.
+  /// Parses the output and caches it for the time that it states. kInvalid: it is no answer, and nothing is cached.
   Result<std::vector<PlacedCredential>> on_answer(std::string_view image, std::string_view text, Instant now);
 
  private:

@@ -29,7 +29,7 @@ Result<ImageCredential> credential_of(const Json& entry) {
   return ImageCredential{text.substr(0, colon), text.substr(colon + 1)};
 }
 
-/// Without a scheme, without the version of the registry's interface.
+/// The location without its scheme and without the API version of the registry.
 std::string key_of(std::string_view location) {
   for (const std::string_view scheme : {"https://", "http://"})
     if (location.starts_with(scheme)) location.remove_prefix(scheme.size());

@@ -24,7 +24,8 @@ struct PlacedCredential {
   ImageCredential credential;
 };
 
-/// For the repository of an image (ImageName). Empty: none fits, it is tried without. kInvalid: a Secret that is none.
+/// Credentials for the repository of an image (ImageName). Empty: none match, the pull is tried without. kInvalid: a
+/// malformed Secret.
 Result<std::vector<ImageCredential>> credentials_for(const std::string& repository,
                                                      const std::vector<PullSecret>& secrets);
 /// The same of what plug-ins have answered. Places that are none match nothing.

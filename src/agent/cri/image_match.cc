@@ -27,7 +27,7 @@ std::optional<int> hex_digit(char c) {
   return std::nullopt;
 }
 
-/// With the bytes that %XX stand for. kInvalid: the escape, as Go names it. A host may not escape ASCII, but "%".
+/// Decodes %XX. kInvalid: the escape, as Go names it. A host may not escape ASCII, but "%".
 Result<std::string> unescape(std::string_view text, bool is_host) {
   std::string made;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -100,7 +100,7 @@ std::vector<std::string_view> labels_of(std::string_view host) {
   }
 }
 
-/// One element of a pattern: a run of stars, or what stands for one character.
+/// One element of a pattern: a run of stars, or an expression for one character.
 struct Element {
   enum class Kind { kStars, kAny, kOneOf, kNoneOf };
   Kind kind = Kind::kOneOf;
@@ -173,7 +173,7 @@ class PatternParser {
     if (left_.empty()) return std::nullopt;
     const char c = left_.front();
     left_.remove_prefix(1);
-    return left_.empty() ? std::nullopt : std::optional(c);  // the closing bracket is still to come
+    return left_.empty() ? std::nullopt : std::optional(c);  // the closing bracket must follow
   }
 
   std::string_view left_;

@@ -27,7 +27,7 @@ struct ImageNews {
   std::string message;
 };
 
-/// Why the container does not start now.
+/// The reason why the container does not start now.
 struct ImageRefusal {
   std::string reason;  // "ErrImagePull", "ImagePullBackOff", …
   std::string message;
@@ -62,9 +62,9 @@ struct PulledImage {
 
 class ImagePulls {
  public:
-  /// Must the runtime be asked whether it has the image? Absent: the answer is known without.
+  /// Absent: the runtime has to be queried for the image. Else the answer, which needs no query.
   std::optional<ImageAnswer> begin(const ImageWanted& wanted, Instant now);
-  /// `present`: its ref, empty if there is none; or why the runtime could not say.
+  /// `present`: the image's ref, empty if there is none; or the error of the runtime's answer.
   ImageAnswer on_status(const ImageWanted& wanted, const Result<std::string>& present, Instant now);
   /// The result of ImageToPull.
   ImageAnswer on_pulled(const ImageWanted& wanted, const Result<PulledImage>& pulled, Instant now);

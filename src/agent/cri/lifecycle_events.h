@@ -1,6 +1,6 @@
-// Compares two container lists of the runtime, reports events for the differences, and checks that lists come in time
-// (upstream's PLEG). A pod whose status could not be read keeps its record, so that its events come again. Thread: loop
-// (plain values). Source: spec "Pod lifecycle", 2.1-2.5; vectors pod-lifecycle/pleg_traces.
+// Compares two container lists of the runtime, reports events for the differences, and checks that lists arrive in time
+// (upstream's PLEG). A pod whose status could not be read keeps its record, so that its events are reported again.
+// Thread: loop (plain values). Source: spec "Pod lifecycle", 2.1-2.5; vectors pod-lifecycle/pleg_traces.
 #pragma once
 
 #include "base/time.h"
@@ -40,7 +40,7 @@ class LifecycleRecords {
  public:
   static constexpr Duration kListedWithin = minutes(3);
 
-  /// By uid: events in order. With an empty list: only to be looked at again. Each pod is to be answered by
+  /// Events by uid, in order. An empty list: the pod only has to be inspected again. Each pod is to be answered by
   /// on_inspected().
   std::map<std::string, std::vector<LifecycleEvent>> on_list(std::map<std::string, ListedPod> pods, Instant now);
   /// True: the status of the pod was had, or the pod is gone.
@@ -50,7 +50,7 @@ class LifecycleRecords {
   /// Pods whose status could not be had.
   const std::set<std::string>& to_inspect() const { return to_inspect_; }
 
-  /// Why lists do not come in time, in upstream's words; nullopt: they do.
+  /// The error of lists that are late, in upstream's words; nullopt: they arrive in time.
   std::optional<std::string> problem(Instant now) const;
 
  private:

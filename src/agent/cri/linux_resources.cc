@@ -96,7 +96,8 @@ void forbid_swap(const ResourceFacts& facts, Json& resources) {
   }
 }
 
-/// Only on version 2, and only for containers of Burstable pods that request less memory than their limit.
+/// Swap is allowed only on version 2, and only for containers of Burstable pods that request less memory than their
+/// limit.
 std::optional<std::int64_t> limited_swap(const api::Pod& pod, const api::Container& container,
                                          const ResourceFacts& facts) {
   if (!facts.cgroup_v2 || !facts.node_swap || api::is_critical(pod) || facts.swap_behavior != "LimitedSwap")
@@ -182,7 +183,7 @@ std::map<std::int64_t, Bytes> requested_huge_pages(const api::Pod& pod) {
 Json sandbox_resources(const api::Pod& pod, const ResourceFacts& facts) {
   api::RequestOptions options;
   options.overhead = api::Overhead::kLeftOut;
-  options.features.in_place_pod_vertical_scaling = false;  // a sandbox is made for what the pod asks for
+  options.features.in_place_pod_vertical_scaling = false;  // a sandbox is made for the pod's requests in the spec
   const api::ResourceList requests = api::effective_requests(pod, options);
   const api::ResourceList limits = api::effective_limits(pod, options);
   return basic(find(requests, "cpu"), amount(limits, "cpu"), amount(limits, "memory"), facts);

@@ -1,4 +1,4 @@
-// Limits and weights of containers and pods, as a container runtime is asked for them.
+// Limits and weights of containers and pods, in the form of requests to a container runtime.
 // Thread: any (pure). The result is a document with the field names of the CRI. Source: Kubernetes docs, "Resource
 // Management for Pods and Containers", "Swap memory management", "Manage HugePages"; KEP-2570; spec "Pod lifecycle",
 // 6.5; vectors kubelet-surface/cpu_weights, swap_limits, hugepage_limits, memory_qos.
@@ -22,7 +22,7 @@ namespace spillway::agent {
 struct MemoryQos {
   double throttling_factor = 0.9;                // in (0, 1]: how far between request and limit memory.high is
   std::int64_t page_size = 4096;                 // bytes
-  std::optional<std::int64_t> allocatable = {};  // the node's, in bytes; stands for the limit of containers without one
+  std::optional<std::int64_t> allocatable = {};  // the node's, in bytes; the limit of containers without one
 };
 
 /// Facts about the machine and its configuration.

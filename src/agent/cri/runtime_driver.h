@@ -1,5 +1,6 @@
-// The cgroup driver of a container runtime, from its answers to RuntimeConfig, or, where it does not know that call, to
-// a verbose Status. Thread: any (pure). Source: Kubernetes docs, "Container Runtime Interface (CRI)"; KEP-4033.
+// The cgroup driver of a container runtime, from its answers to RuntimeConfig, or, where it does not implement that
+// call, to a verbose Status. Thread: any (pure). Source: Kubernetes docs, "Container Runtime Interface (CRI)";
+// KEP-4033.
 #pragma once
 
 #include "api/json/json.h"
@@ -11,7 +12,7 @@
 
 namespace spillway::agent {
 
-/// The driver in a RuntimeConfigResponse; nullopt: it tells nothing about Linux.
+/// The driver in a RuntimeConfigResponse; nullopt: it has no Linux part.
 std::optional<cgroups::CgroupDriver> driver_in_config(const api::Json& answer);
 
 /// The driver of containerd's default runtime. `config`: the text of the member "config" of the info of a verbose

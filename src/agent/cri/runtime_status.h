@@ -15,10 +15,10 @@ namespace spillway::agent {
 inline constexpr std::size_t kHandlersMax = 100;
 
 struct RuntimeStatus {
-  std::string problem;          // as the node's Ready condition says it; empty: none
+  std::string problem;          // the text for the node's Ready condition; empty: none
   std::string network_problem;  // the same
   std::vector<RuntimeHandler> handlers;
-  std::optional<bool> supplemental_groups_policy;  // nullopt: it does not say
+  std::optional<bool> supplemental_groups_policy;  // nullopt: the runtime does not report it
 
   friend bool operator==(const RuntimeStatus&, const RuntimeStatus&) = default;
 };

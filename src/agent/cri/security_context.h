@@ -1,4 +1,4 @@
-// The security context of a container as the runtime is told it, and why a container may not start for it.
+// The security context of a container in the form for the runtime, and the errors that keep a container from starting.
 // Thread: any (pure). The result is a document with the field names of the CRI. Source: Kubernetes docs, "Configure a
 // Security Context for a Pod or Container"; spec "Pod lifecycle", 6.11; vectors pod-lifecycle/security_context.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace spillway::agent {
 
-/// Whom an image runs as. Neither: root.
+/// The user that an image names. Neither member: root.
 struct ImageUser {
   std::optional<std::int64_t> uid;
   std::string name;
@@ -23,7 +23,7 @@ struct ImageUser {
 
 struct SecurityWish {
   ImageUser image_user;
-  bool seccomp_default = false;  // RuntimeDefault where nothing is said
+  bool seccomp_default = false;  // RuntimeDefault where the pod sets nothing
   std::string state_dir;         // profiles of type Localhost are below its "seccomp"
   std::vector<std::int64_t> extra_groups;
   NamespaceWish namespaces;

@@ -19,7 +19,7 @@ namespace spillway::agent {
 struct Holding {
   enum class State {
     kAwaiting,    // held since before the restart; the plugin has not listed its devices yet
-    kPreferring,  // the plugin is asked which devices it would rather give
+    kPreferring,  // the plugin is asked for its preferred devices
     kAllocating,
     kReady,
   };
@@ -27,7 +27,7 @@ struct Holding {
   DeviceIds ids;
   State state = State::kReady;
   DeviceGrant grant;       // once ready or awaiting
-  std::uint64_t call = 0;  // the one under way
+  std::uint64_t call = 0;  // id of the call in flight
 
   friend bool operator==(const Holding&, const Holding&) = default;
 };
@@ -42,7 +42,7 @@ using Holdings = std::map<std::string, PodHoldings, std::less<>>;
 DeviceIds held_by_all(const Holdings& holdings, std::string_view resource);
 
 struct DeviceCheckpoint {
-  Holdings holdings;  // those that are ready; awaiting when read back
+  Holdings holdings;  // ready ones; awaiting after they were read back
   std::vector<std::string> resources;
 
   friend bool operator==(const DeviceCheckpoint&, const DeviceCheckpoint&) = default;
@@ -56,7 +56,7 @@ Result<DeviceCheckpoint> parse_device_checkpoint(std::string_view text);
 /// uid → container → resource → what it holds and how far that is; for people.
 api::Json state_of(const Holdings& holdings);
 
-/// Everything a container gets: of several resources the later name wins, as in upstream.
+/// All devices of a container: of several resources the later name wins, as in upstream.
 DeviceGrant merged_grant(const ContainerHoldings& holdings);
 
 }  // namespace spillway::agent

@@ -201,7 +201,7 @@ std::optional<ResourceHints> DeviceManager::container_hints(const api::Pod& pod,
     if (resource == nullptr || limit.value() <= 0) continue;
     NumaSet known = 0;
     for (const auto& [id, device] : resource->devices) known |= nodes_of(device);
-    if (known == 0 || std::popcount(known) > admission::kNumaNodesMax) continue;  // without known nodes: no hint
+    if (known == 0 || std::popcount(known) > admission::kNumaNodesMax) continue;  // without known nodes: none
     const DeviceIds held = held_by_all(holdings_, name);
     const DeviceIds reuse = reusable(pod, container, name);
     auto& list = hints[name].emplace();
@@ -259,7 +259,7 @@ std::optional<std::string> DeviceManager::check_held(const Holding& held, const 
   }
   const DevicePool::Resource* known = pool_.find(resource);
   if (known == nullptr) return fmt::format("cannot allocate unregistered device {}", resource);
-  if (held.state == Holding::State::kAwaiting && !known->listed) return std::nullopt;  // it may return
+  if (held.state == Holding::State::kAwaiting && !known->listed) return std::nullopt;  // its plugin may return
   const DeviceIds healthy = known->healthy();
   if (healthy.empty()) {
     return fmt::format("no healthy devices present; cannot allocate unhealthy devices {}", resource);

@@ -37,7 +37,7 @@ class DeviceManager final : public admission::HintProvider {
   void on_event(const DeviceEvent& event, Now now);
   std::vector<DeviceCommand> take_commands();
 
-  /// For people and /debug/spillway: no contract.
+  /// State for people and /debug/spillway: no contract.
   api::Json state(Now now) const;
 
   // The devices on offer.
@@ -52,14 +52,14 @@ class DeviceManager final : public admission::HintProvider {
   std::optional<admission::ResourceHints> container_hints(const api::Pod& pod,
                                                           const api::Container& container) override;
   std::optional<admission::ResourceHints> pod_hints(const api::Pod& pod) override;
-  /// Chooses devices for every limit on a known resource. Messages are upstream's.
+  /// Chooses devices for every limit on a registered resource. Messages are upstream's.
   std::optional<admission::AllocationFailure> allocate(const api::Pod& pod, const api::Container& container,
                                                        const admission::TopologyHint& hint) override;
 
   /// Devices handed out on the whole node, for each resource of which this pod holds some.
   std::map<std::string, std::int64_t, std::less<>> in_use(const api::Pod& pod) const;
 
-  /// `listener`: the plugin did not give an admitted pod its devices; the pod is to be rejected.
+  /// `listener` is called if the plugin did not allocate the devices of an admitted pod, so that the pod is rejected.
   void when_failed(
       std::function<void(const std::string& uid, const admission::AllocationFailure& why, Now now)> listener) {
     on_failed_ = std::move(listener);

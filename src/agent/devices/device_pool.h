@@ -1,5 +1,5 @@
-// The resources that device plugins offer: which devices there are, which of them are healthy, and how long a plugin
-// has been away. Thread: loop. Invariants: a device of a plugin that is away is not healthy; a resource whose plugin
+// The resources that device plugins offer: their devices, the healthy ones among them, and the time since a plugin
+// disconnected. Thread: loop. Invariants: a device of a plugin that is away is not healthy; a resource whose plugin
 // stays away longer than kPluginGrace counts zero and is unknown again. Bounds: kPluginsMax resources. Source:
 // Kubernetes docs, "Device Plugins"; spec "Pod admission", 5; "Node agent", 4.
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace spillway::agent {
 
-/// How long a plugin may be away before its resource is given up.
+/// A plugin may be disconnected this long before its resource is removed.
 inline constexpr Duration kPluginGrace = minutes(5);
 
 using DeviceIds = std::set<std::string, std::less<>>;
@@ -31,7 +31,7 @@ Outcome check_registration(std::string_view version, std::string_view resource, 
 class DevicePool {
  public:
   struct Resource {
-    PluginId plugin = 0;  // 0: known from before the restart only
+    PluginId plugin = 0;  // 0: restored from before the restart only
     PluginOptions options;
     std::map<std::string, Device, std::less<>> devices;
     std::optional<Instant> away_since;  // absent: the plugin is there
@@ -40,7 +40,7 @@ class DevicePool {
     DeviceIds healthy() const;
   };
 
-  /// Known from the checkpoint: counts zero until its plugin registers again.
+  /// Restores the resource from the checkpoint: it counts zero until its plugin registers again.
   void remember(const std::string& resource, Instant now);
   /// kTooManyRequests: more resources than can be.
   Outcome on_registered(const PluginRegistered& event);
@@ -55,7 +55,7 @@ class DevicePool {
   const Resource* find(std::string_view resource) const;
   std::vector<std::string> names() const;
 
-  /// For people and /debug/spillway: no contract.
+  /// State for people and /debug/spillway: no contract.
   api::Json state(Now now) const;
 
   /// capacity: all devices; allocatable: the healthy ones; removed: what was given up.

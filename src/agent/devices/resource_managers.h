@@ -1,7 +1,7 @@
-// Everybody who hands something of the node to a container: devices, CPUs of its own, NUMA memory, and the topology
-// policy that brings them together. Keeps the checkpoints of CPUs and memory up to date.
-// Thread: loop. Invariants: what a pod was given is saved before its first container starts, and free again when the
-// pod has ended. Source: Kubernetes docs, "Control Topology Management Policies on a node"; spec "Pod admission", 5.
+// The managers that assign parts of the node to containers: devices, exclusive CPUs, NUMA memory, and the topology
+// policy that coordinates them. Keeps the checkpoints of CPUs and memory up to date.
+// Thread: loop. Invariants: a pod's assignment is saved before its first container starts, and released when the pod
+// has ended. Source: Kubernetes docs, "Control Topology Management Policies on a node"; spec "Pod admission", 5.
 #pragma once
 
 #include "agent/contract/context.h"
@@ -27,7 +27,7 @@ struct Checkpoints {
   std::optional<std::string> memory;
 };
 
-/// How CPUs and memory of a node are handed out, checked against the machine and against what was true before.
+/// The policies for CPUs and memory, checked against the machine and against the saved state.
 struct Pinning {
   admission::TopologySetup topology;
   std::optional<admission::StaticCpus> cpus;
@@ -48,16 +48,16 @@ class ResourceManagers {
   /// Saves the state that a restart needs, and sends the machine the shared CPUs.
   void start();
 
-  /// Takes what every container of the pod needs. A refusal leaves what was taken before it with the pod.
+  /// Assigns the resources of every container of the pod. After a refusal the pod keeps earlier assignments.
   admission::Answer allocate(const api::Pod& pod);
-  /// Where a container of an admitted pod runs.
+  /// The CPUs and NUMA nodes of a container of an admitted pod.
   Cpuset cpuset_of(const std::string& uid, const std::string& container) const;
   /// The pod has ended, or never starts.
   void release(const std::string& uid);
   /// Releases every pod but these.
   void keep_only(const std::set<std::string, std::less<>>& uids);
 
-  /// For people and /debug/spillway: no contract.
+  /// State for people and /debug/spillway: no contract.
   api::Json state(Now now) const;
 
  private:

@@ -137,7 +137,7 @@ void EvictionEngine::on_observed(const Observed& event, Now now, std::shared_ptr
   look_again(now);
 }
 
-/// Takes in the numbers, whatever follows from them.
+/// Stores the observed numbers, before and independent of any decision.
 void EvictionEngine::learn(const Observed& event, Now now) {
   last_failed_ = false;
   seen_ = eviction::observe(*event.summary, config_.memory_estimator);
@@ -223,8 +223,8 @@ Duration EvictionEngine::next_interval(Now now) const {
   return interval;
 }
 
-/// Between two whole passes: the monitoring interval, or half the time in which a disk or the processes would run
-/// short.
+/// The time between two whole passes: the monitoring interval, or half the time in which a disk or the processes would
+/// run short.
 Duration EvictionEngine::pass_interval(Now now) const {
   const Duration longest = context_.options.eviction.monitoring_interval;
   Duration interval = longest;

@@ -1,6 +1,6 @@
-// Watches the node's memory, disk and processes, and ends one pod after the other when a threshold asks for it; before
-// that it has the node free what it can by itself. Looks as often as the distance to the next threshold requires; a
-// wake-up means "look now", never "kill now".
+// Watches the node's memory, disk and processes, and ends one pod after the other when a threshold is met; before that
+// it lets the node free what it can by itself. Observes as often as the distance to the next threshold requires; a
+// wake-up means "observe now", never "kill now".
 // Thread: loop. Invariants: at most one observation in flight; at most one pass at a time; no pass while a victim is
 // still there, unless a hard threshold is met and waiting gains nothing (eviction_victims.h); the journal entry
 // precedes the kill. Bounds: none of its state grows with time. Source: Kubernetes docs, "Node-pressure Eviction"; spec
@@ -48,11 +48,11 @@ class EvictionEngine {
   void on_pod_finished(const std::string& uid, Now now);
   /// A plan is out of date once pods are added or removed.
   void on_pods_changed(Now now);
-  /// Observes the whole machine now: it may have found pods that it did not know.
+  /// Observes the whole machine now: it may have found pods unknown to it.
   void look_at_everything(Now now);
   /// An eviction of an earlier instance that is being finished: the next victim waits for it.
   void resume(const JournalEntry& decided, Now now);
-  /// The machine acted by itself: the same numbers are judged here, and everything follows as from a pass.
+  /// The machine acted by itself: the engine evaluates the same numbers and continues as after a pass.
   void on_reacted(const Reacted& event, Now now);
 
   /// A timer that the engine set with AgentContext::api is due.
@@ -60,7 +60,7 @@ class EvictionEngine {
 
   /// The engine's state, for another instance to resume from; without a pass that waits for the node to reclaim.
   EvictionSnapshot snapshot() const;
-  /// For a new instance without any input yet. Keeps the thresholds it was made with; its timers do not run.
+  /// Restores a new instance before its first input. Keeps the thresholds it was made with; its timers do not run.
   void restore(const EvictionSnapshot& snapshot, Now now);
 
   const eviction::ConditionSet& conditions() const { return state_.conditions; }
@@ -74,7 +74,7 @@ class EvictionEngine {
   /// observed yet.
   std::optional<policy::Decision> standing(Now now) const;
 
-  /// For people and /debug/spillway: no contract.
+  /// State for people and /debug/spillway: no contract.
   api::Json state(Now now) const;
 
  private:
@@ -97,7 +97,7 @@ class EvictionEngine {
   void look_again(Now now);
   void schedule(Now now);
   void learn(const Observed& event, Now now);
-  /// Is the last pass too old, or did the picture change since?
+  /// True if the last pass is too old, or inputs have changed since.
   bool needs_pass(Now now) const;
   std::vector<eviction::Threshold> memory_thresholds_met() const;
   Duration next_interval(Now now) const;
@@ -135,7 +135,7 @@ class EvictionEngine {
     Duration took{};  // from the reading to the signal
   };
 
-  /// `done`: nullopt: to be judged and done now.
+  /// `done`: the executed reaction of the machine; nullopt: decide and act now.
   void carry_out(const eviction::EvictPod& action, const eviction::PassResult& result, std::optional<Done> done,
                  Now now);
   void publish_plan();

@@ -14,7 +14,7 @@ namespace spillway::agent {
 
 class EvictionForecast {
  public:
-  /// Signals that were not seen keep what is known of them.
+  /// Signals without a new reading keep their history.
   void add(const eviction::Observations& seen, Instant now);
 
   /// Seconds until the nearest threshold of the signal is met: 0 if one is met, infinite if the signal does not fall.

@@ -19,7 +19,7 @@ struct EvictionMetrics {
 
   void count_eviction(const std::string& signal);
   void record_stats_age(eviction::Signal signal, Duration age);
-  /// How much is left by every estimator, and whether another one than `chosen` would have judged otherwise.
+  /// Sets the memory left by every estimator, and whether another one than `chosen` would have led to another decision.
   void set_estimates(const std::vector<eviction::MemoryEstimate>& estimates, eviction::MemoryEstimator chosen);
   /// Infinite: not in sight.
   void set_forecast(eviction::Signal signal, double seconds_to_threshold);

@@ -24,7 +24,7 @@ policy::Reason reclaimed_reason(const ReclaimOutcome& outcome) {
   return reason;
 }
 
-/// Times by the oldest of the readings that the decision is based on; nullopt: the time of measurement is not known.
+/// Times by the oldest of the readings that the decision is based on; nullopt: the time of measurement is unknown.
 std::optional<EvictionTimes> times_of(const eviction::PassResult& result, std::optional<Duration> reading_to_signal,
                                       Now now) {
   if (result.stats_ages.empty()) return std::nullopt;
@@ -118,7 +118,7 @@ void EvictionEngine::conclude(const eviction::PassResult& result, const eviction
   if (on_conditions_) on_conditions_(now);
 }
 
-/// Does what was decided.
+/// Executes the decision of a pass.
 void EvictionEngine::settle(eviction::PassResult& result, Now now) {
   nobody_to_evict_ = !result.past_grace.empty() && result.actions.empty();
   for (const auto& [signal, age] : result.stats_ages) metrics_.record_stats_age(signal, age);

@@ -28,10 +28,10 @@ struct Victim {
   bool killed = false;        // without grace
   bool frees_memory = false;  // soon: evicted for memory, with no more than the grace of a hard threshold
   std::optional<std::int64_t> available_then;  // value of the signal it is evicted for; of memory, if it is for none
-  bool exceeded_grace = false;                 // said already
+  bool exceeded_grace = false;                 // reported already
 
   eviction::Signal signal() const;
-  /// How long the runtime has to end it: 10 s or half as long again as its grace, whichever is more.
+  /// The end of the runtime's time to end the pod: 10 s or half as long again as its grace, whichever is more.
   Instant kill_deadline() const;
 };
 
@@ -52,9 +52,9 @@ class Victims {
 
   const std::vector<Victim>& dying() const { return dying_; }
 
-  /// May the next pass begin though some are left? True if every one of them should have been gone for three seconds
-  /// and nothing has become free since it was chosen. A disk is freed only after its pod has ended: if nothing else is
-  /// short, a pod that fills a disk is waited for as long as any pod.
+  /// True if the next pass may begin although victims are left: each of them is three seconds overdue, and nothing has
+  /// become free since it was chosen. A disk is freed only after its pod has ended: if nothing else is short, the wait
+  /// for a pod that fills a disk is as long as for any pod.
   bool give_way(HardMet met, const eviction::Observations& seen, Instant now) const;
 
   /// Victims whose runtime has exceeded their grace, each once.

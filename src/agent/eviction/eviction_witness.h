@@ -75,7 +75,7 @@ class EvictionWitness {
  public:
   virtual ~EvictionWitness() = default;
 
-  /// True if on_snapshot() is to be called before the next input. False within one.
+  /// True if on_snapshot() is to be called before the next input. False during an input.
   virtual bool wants_snapshot() const = 0;
   virtual void on_snapshot(const EvictionSnapshot& snapshot, std::span<const api::Pod* const> pods, Now now) = 0;
 

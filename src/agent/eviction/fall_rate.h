@@ -1,4 +1,4 @@
-// How fast memory.available falls, and how long the node can be left unwatched because of it.
+// The rate at which memory.available falls, and the time for which the node need not be observed.
 // Thread: any (plain values). Bounded: one maximum per second of the last ten. Source: spec "Wake-up sources", 6.
 #pragma once
 
@@ -51,7 +51,7 @@ class FallRate {
 /// headroom / (2 R), within the limits; R = max(floor, twice the steepest fall). A headroom of zero or less: the limit.
 Duration observe_interval(Bytes headroom, Bytes steepest_fall_per_second, const ObserveOptions& options);
 
-/// Would memory run out before a pod with this grace is gone?
+/// True if memory would run out before a pod with this grace is gone.
 bool is_emergency(Bytes available, Bytes blind_zone, Bytes fall_per_second, Duration grace);
 
 }  // namespace spillway::agent

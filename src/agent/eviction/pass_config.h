@@ -1,4 +1,4 @@
-// From what an agent or a companion is started with to what every eviction pass goes by.
+// Converts the options of an agent or a companion into the configuration of eviction passes.
 // Thread: any. Source: spec "Eviction manager", 3; spec "Wake-up sources", 1.
 #pragma once
 

@@ -24,7 +24,7 @@
 
 namespace spillway::agent {
 
-/// A journal line written before its numbers are known. fill() puts them into place without allocating.
+/// A journal line written before its numbers are known. fill() inserts them without allocating.
 class PreparedEntry {
  public:
   PreparedEntry() = default;
@@ -72,7 +72,7 @@ class Reaction {
   virtual ~Reaction() = default;
   /// Replaces the plan before, which must have been claimed.
   virtual void publish(ReactionPlan plan) = 0;
-  /// From now on the plan is void. False: it has been carried out already, and Reacted is on its way.
+  /// Makes the plan void. False: it has been executed already, and Reacted will follow.
   virtual bool claim() = 0;
 };
 

@@ -1,7 +1,7 @@
 // The rounds of relief of one eviction engine: page cache is reclaimed from pods while memory is near a threshold, and
-// once more before a pod is evicted (policy/eviction/relief.h has the rule). Off unless it is asked for.
-// Thread: loop. Invariants: at most one round at the machine; an eviction waits for an answer at most kReliefWait, and
-// not again before memory has been above all thresholds. Bounds: one entry for each pod.
+// once more before a pod is evicted (policy/eviction/relief.h has the rule). Off unless configured. Thread: loop.
+// Invariants: at most one round at the machine; an eviction waits for an answer at most kReliefWait, and not again
+// before memory has been above all thresholds. Bounds: one entry for each pod.
 #pragma once
 
 #include "agent/contract/context.h"
@@ -49,7 +49,7 @@ class ReliefRounds {
   /// The machine has not answered yet.
   bool is_under_way() const { return under_way_.has_value(); }
 
-  /// Is a reading of the whole machine wanted, for the next round?
+  /// True if the next round needs a reading of the whole machine.
   bool is_due(std::span<const eviction::Threshold> thresholds, const eviction::Observations& seen, Now now) const;
 
   /// Begins a round, if one is due and there is something to reclaim. `last_id` is counted on for it.
@@ -68,10 +68,10 @@ class ReliefRounds {
 
   void end_wait() { memory_.wait_ends.reset(); }
 
-  /// Would the next eviction wait? Then the machine must not act by itself.
+  /// True if the next eviction would wait. Then the machine must not act by itself.
   bool may_wait() const;
 
-  /// The machine is to wake the engine when memory comes near a threshold.
+  /// Adds triggers by which the machine wakes the engine when memory gets near a threshold.
   void add_triggers(ReactionPlan& plan, std::span<const eviction::Threshold> thresholds,
                     const eviction::Observations& seen) const;
 

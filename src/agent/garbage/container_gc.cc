@@ -27,7 +27,7 @@ void sort_newest_first(std::vector<const Item*>& items) {
 
 class Plan {
  public:
-  /// Keeps the newest; a whole unit goes from its end, in the runtime's order.
+  /// Keeps the newest containers of the unit; the others are removed from the end, in the runtime's order.
   void keep(Unit& unit, std::size_t kept) {
     if (unit.size() <= kept) return;
     if (kept > 0) sort_newest_first(unit);

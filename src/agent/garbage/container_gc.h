@@ -39,7 +39,7 @@ struct ContainerGcScope {
   std::function<PodRemains(std::string_view uid)> remains;
   /// True once all sources of pods have reported. Until then no pod counts as gone.
   bool sources_ready = false;
-  /// Does kRuntime count, as under pressure?
+  /// True: kRuntime is removed too, as under pressure.
   bool ended_pods = false;
 };
 

@@ -37,7 +37,7 @@ class ContainerGcEngine {
   /// The pod is gone, and its logs with it.
   void forget(const std::string& uid);
 
-  /// For people and /debug/spillway: no contract.
+  /// State for people and /debug/spillway: no contract.
   api::Json state() const;
 
  private:

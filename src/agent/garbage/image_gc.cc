@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kEverything = std::numeric_limits<std::int64_t>::max();
 
-/// With errors, in one line.
+/// The text with the errors, in one line.
 Error failure(std::string text, const std::vector<std::string>& errors) {
   return {ErrorCode::kInternalError, std::move(text) + api::join_errors(errors), {}};
 }

@@ -49,14 +49,14 @@ struct ImageGcResult {
 
 class ImageGc;
 
-/// One pass: requests one removal after another, so that each may take its time. The whole plan is known before. The
+/// One pass: requests one removal after the other, each of which may be slow. The whole plan is made before. The
 /// images' records must outlive it.
 class ImageGcPass {
  public:
   /// The id of the image to remove next; "": the pass is over. The same until on_removed().
   const std::string& next();
 
-  /// The result of removing next(); an error says why it stays.
+  /// The result of removing next(); an error keeps the image.
   void on_removed(const Outcome& removed);
 
   /// The result of the pass, once it is over.
@@ -95,7 +95,7 @@ class ImageGcPass {
   std::int64_t wanted_bytes_ = 0;
   std::int64_t freed_bytes_ = 0;  // for the space that is wanted
   ImageGcResult result_;
-  bool rehearses_ = false;  // for plan(): the records stay
+  bool rehearses_ = false;  // for plan(): records are not changed
 };
 
 class ImageGc {
@@ -106,9 +106,9 @@ class ImageGc {
 
   /// Notes what is there and what is in use.
   void detect(const std::vector<ImageOnNode>& images, Instant now);
-  /// After detect(): what is too old, then what the thresholds ask for.
+  /// Called after detect(): removes images that are too old, then as many as the thresholds require.
   ImageGcPass collect(Result<ImageFileSystem> fs, const std::vector<ImageOnNode>& images, Instant now);
-  /// After detect(): every unused image that is old enough.
+  /// Called after detect(): removes every unused image that is old enough.
   ImageGcPass remove_unused(const std::vector<ImageOnNode>& images, Instant now);
 
   const std::map<std::string, ImageRecord>& records() const { return records_; }

@@ -18,7 +18,7 @@ namespace spillway::agent {
 /// "hugepages-2Mi".
 std::string huge_page_resource(std::int64_t page_size_kib);
 
-/// At most as many as are configured, of the node and of each core.
+/// The configured maximum of pods, of the node and of each core, whichever is less.
 std::int64_t pods_of(std::int64_t cpu_milli, std::int64_t pods_max, std::int64_t pods_per_core);
 
 /// cpu, memory, huge pages, ephemeral-storage and pods.
@@ -51,11 +51,11 @@ Result<api::ResourceList> node_reservation(const api::ResourceList& capacity, co
 /// A list of resources ("pid" included) as limits of a cgroup.
 GroupLimits group_limits(const api::ResourceList& resources);
 
-/// The limits of all pods together: the capacity, without the reservations if enforceNodeAllocatable says so. The
+/// The limits of all pods together: the capacity, less the reservations if enforceNodeAllocatable contains them. The
 /// eviction threshold is not subtracted: pods may use it, and are evicted then.
 GroupLimits limits_of_pods(const MachineInfo& machine, const AgentOptions& options);
 
-/// Every limit enforceNodeAllocatable asks for, pods first.
+/// Every limit that enforceNodeAllocatable requires, pods first.
 std::vector<LimitGroup> enforced_limits(const MachineInfo& machine, const AgentOptions& options);
 
 }  // namespace spillway::agent

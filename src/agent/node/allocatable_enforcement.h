@@ -1,4 +1,4 @@
-// Limits all pods together to the allocatable, and daemons to their reservations, as enforceNodeAllocatable says;
+// Limits all pods together to the allocatable, and daemons to their reservations, as enforceNodeAllocatable requires;
 // records events about it; retries once a minute until each limit is set.
 // Thread: loop. Source: Kubernetes docs, "Reserve Compute Resources for System Daemons", enforcing node allocatable;
 // spec "Node agent", 9.3.

@@ -29,17 +29,17 @@ class LeaseEngine {
 
   void start(Now now);
 
-  /// Calls `may_renew` before each run and each write. While it returns false nothing is written, and it is asked again
-  /// every kPutOff. Before start().
+  /// Calls `may_renew` before each run and each write. While it returns false no lease is written, and it is called
+  /// again every kPutOff. Before start().
   void renew_only_if(std::function<bool(Now)> may_renew) { may_renew_ = std::move(may_renew); }
 
-  /// Between two questions if the lease may be renewed.
+  /// The time between two calls of `may_renew`.
   static constexpr Duration kPutOff = seconds(1);
 
   /// The node exists now. A lease that could not be made for want of its owner is made at once, not a period later.
   void on_node_registered(Now now);
 
-  /// For people and /debug/spillway: no contract.
+  /// State for people and /debug/spillway: no contract.
   api::Json state(Now now) const;
 
   /// The server has returned the lease.
@@ -70,7 +70,7 @@ class LeaseEngine {
   void ensure(Duration back_off, Ensured done, Now now);
   void create(Duration back_off, Ensured done, Now now);
   void retry_ensure(Duration back_off, const Error& error, Ensured done, Now now);
-  /// The lease to write: renewed, with the node as owner. nullopt: the node's uid is not known.
+  /// The lease to write: renewed, with the node as owner. nullopt: the node's uid is unknown.
   void prepare(const api::DocumentPtr& base, std::function<void(std::optional<api::Json>, Now now)> done, Now now);
   void end_run(Now now);
 
@@ -85,7 +85,7 @@ class LeaseEngine {
   std::string path_;                    // the lease's path
   std::function<bool(Now)> may_renew_;  // empty: always
   std::function<void()> on_repeated_failure_;
-  api::DocumentPtr latest_;  // as the server last returned it; null: not known
+  api::DocumentPtr latest_;  // as the server last returned it; null: unknown
   bool again_ = false;       // the node was registered during a run
   std::optional<Instant> renewed_;
   std::optional<client::ApiClient::TimerId> timer_;  // for the next run; none: one is under way

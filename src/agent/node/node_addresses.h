@@ -21,15 +21,15 @@ struct AddressFacts {
   CloudProvider cloud_provider = CloudProvider::kNone;
   /// The addresses to which the node's name resolves.
   std::vector<std::string> dns_answers;
-  /// The address of the interface of the default route; an error says why there is none.
+  /// The address of the interface of the default route, or the error for which there is none.
   Result<std::string> default_route_ip = std::string();
-  /// Does an interface of this machine have the address? Empty function: yes.
+  /// True if an interface of this machine has the address. Empty function: always true.
   std::function<bool(const std::string& ip)> on_host;
   bool loopback_allowed = false;  // nodes of a machine of their own; upstream: never
 };
 
-/// Sets the addresses and the annotation of the provided IP. kInvalid: a node IP that cannot be, or none found; the
-/// addresses stay as they were.
+/// Sets the addresses and the annotation of the provided IP. kInvalid: an impossible node IP, or none found; the
+/// addresses are not changed.
 Outcome set_addresses(api::Node& node, const AddressFacts& facts);
 
 }  // namespace spillway::agent

@@ -16,7 +16,7 @@ WallTime whole_seconds(WallTime time) {
   return std::chrono::floor<seconds>(time);
 }
 
-/// The last of several with the same type counts, as upstream's loop leaves it; of several Ready ones it is the first.
+/// The last of several conditions of one type counts, as in upstream's loop; for Ready it is the first.
 NodeCondition* find_last(std::vector<NodeCondition>& conditions, std::string_view type) {
   NodeCondition* found = nullptr;
   for (NodeCondition& condition : conditions) {

@@ -1,6 +1,6 @@
-// The conditions of a Node that are the agent's: pressure, Ready and, for agents of old, OutOfDisk. Conditions of
-// others stay as they are. Thread: any (pure). Times have whole seconds. Source: Kubernetes docs, "Node Status",
-// conditions; spec "Node agent", 4 (legacy profile), 6, 7; vectors node-agent/node_status_setters.
+// The conditions of a Node that the agent owns: pressure, Ready and, in the legacy profile, OutOfDisk. Other conditions
+// are not changed. Thread: any (pure). Times have whole seconds. Source: Kubernetes docs, "Node Status", conditions;
+// spec "Node agent", 4 (legacy profile), 6, 7; vectors node-agent/node_status_setters.
 #pragma once
 
 #include "agent/contract/node_event.h"
@@ -20,7 +20,7 @@ void set_pressure(api::Node& node, eviction::Condition pressure, eviction::Condi
                   std::vector<NodeEvent>& events);
 
 struct Readiness {
-  /// Why the node is not ready, in the order runtime, network, storage, shutdown; empty: it is.
+  /// The errors that make the node not ready, in the order runtime, network, storage, shutdown; empty: it is ready.
   std::vector<std::string> errors;
   /// A container manager requirement that should hold and does not; appended as a warning.
   std::optional<std::string> soft_requirements;

@@ -88,7 +88,7 @@ bool reconcile_labels(const api::Node& initial, api::Node& existing) {
   return changed;
 }
 
-/// Copies what is missing as a whole, and zeroes extended resources if they are to be forgotten.
+/// Copies missing resources as a whole, and zeroes extended resources if they are to be forgotten.
 bool reconcile_resources(const api::NodeStatus& initial, ExtendedResources extended, api::NodeStatus& existing) {
   bool changed = false;
   for (api::ResourceList api::NodeStatus::* const list : {&api::NodeStatus::capacity, &api::NodeStatus::allocatable}) {
@@ -215,7 +215,7 @@ StatusUpdate update_status(api::Node& node, const AgentOptions& options, const M
   set_runtime_handlers(node, facts.runtime_handlers);
   if (options.group_policies == SupplementalGroupPolicies::kOn) set_features(node, facts.supplemental_groups_policy);
   if (options.status_profile == StatusProfile::kLeases) node.status.declared_features = declared_features();
-  set_volumes_in_use(node, std::vector<std::string>());  // those that are attached: nothing here attaches any
+  set_volumes_in_use(node, std::vector<std::string>());  // attached volumes: no component here attaches any
   const bool legacy = options.status_profile == StatusProfile::kOutOfDisk;
   if (legacy) set_out_of_disk(node, now, update.events);
   for (const eviction::Condition condition : eviction::kConditions) {

@@ -24,7 +24,7 @@ struct NodeFacts {
   api::ResourceList reservation;
   DeviceResources devices;
   eviction::ConditionSet pressure;
-  std::vector<std::string> not_ready;  // why the node is not ready; empty: it is
+  std::vector<std::string> not_ready;  // why the node is not ready; empty: it is ready
   Result<std::vector<NodeImage>> images = std::vector<NodeImage>();
   std::vector<RuntimeHandler> runtime_handlers;
   std::optional<bool> supplemental_groups_policy = {};  // the runtime's
@@ -54,7 +54,7 @@ StatusUpdate update_status(api::Node& node, const AgentOptions& options, const M
                            const NodeFacts& facts, WallTime now);
 
 /// Brings an existing node's default labels, annotation, huge pages and extended resources to those of `initial`; true
-/// if anything was different. Other labels, taints and conditions stay.
+/// if anything was different. Other labels, taints and conditions are not changed.
 bool reconcile_node(const api::Node& initial, ExtendedResources extended, api::Node& existing);
 
 }  // namespace spillway::agent

@@ -11,7 +11,7 @@ namespace {
 using api::Json;
 using api::NodeCondition;
 
-/// In the same order, as is usual.
+/// Fast path: both have the same order, as usual.
 bool same_but_heartbeats(const std::vector<NodeCondition>& one, const std::vector<NodeCondition>& other) {
   return std::ranges::equal(one, other, [](const NodeCondition& a, const NodeCondition& b) {
     return a.type == b.type && a.status == b.status && a.reason == b.reason && a.message == b.message &&
@@ -65,7 +65,8 @@ Json types_of(const Json::Array& conditions) {
   return types;
 }
 
-/// Only what changed of each, in the new order; what is gone last. The order of all besides.
+/// Writes only the changed members of each condition, in the new order; removed conditions last. $setElementOrder has
+/// the order of all.
 void diff_conditions(const Json* before, const Json* after, Json& status) {
   const Json::Array& old_list = elements(before);
   const Json::Array& new_list = elements(after);

@@ -1,4 +1,4 @@
-// Does a change of a Node need to be reported, and the patch that reports it.
+// Decides if a change of a Node has to be reported, and makes the patch that reports it.
 // Thread: any (pure). Source: Kubernetes docs, "Update API Objects in Place Using kubectl patch", strategic merge; spec
 // "Node agent", 5; vectors node-agent/node_status_changed, node_status_patch.
 #pragma once

@@ -13,7 +13,7 @@ namespace {
 constexpr Duration kFirstWait = milliseconds(100);  // as upstream; doubled after each failure
 constexpr Duration kLongestWait = seconds(7);       // as upstream
 
-/// There is something to reconcile after a creation that failed so: a node that exists, or one we may not create.
+/// True if registration continues after a creation that failed with this code: the node exists, or may not be created.
 bool continues_after(ErrorCode code) {
   return code == ErrorCode::kAlreadyExists || code == ErrorCode::kForbidden;
 }

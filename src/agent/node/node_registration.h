@@ -20,7 +20,7 @@ class NodeRegistration {
  public:
   struct Ties {
     std::function<api::Node(Now now)> initial;  // the node to register, with its status
-    std::function<void(Now now)> registered;    // it is there
+    std::function<void(Now now)> registered;    // called when the node exists
   };
 
   NodeRegistration(client::ApiClient& api, const telemetry::Log& log, std::string node, ExtendedResources extended,

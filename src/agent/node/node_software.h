@@ -47,7 +47,7 @@ std::vector<std::string> declared_features();
 /// nullopt: the runtime does not report it; the present value stays.
 void set_features(api::Node& node, std::optional<bool> supplemental_groups_policy);
 
-/// nullopt: not known yet; what is reported stays.
+/// nullopt: unknown yet; the reported volumes stay.
 void set_volumes_in_use(api::Node& node, const std::optional<std::vector<std::string>>& volumes);
 
 }  // namespace spillway::agent

@@ -78,7 +78,7 @@ void NodeStatusEngine::begin(Now now) {
   registration_.start(now);
 }
 
-/// The informer tells when it appears; looking is for the case that its watch is stuck.
+/// The informer reports the node's creation; reading it again covers a stuck watch.
 void NodeStatusEngine::await_node(Now now) {
   if (timer_) context_.api.cancel(*timer_);
   state_ = State::kAbsent;
@@ -90,7 +90,7 @@ void NodeStatusEngine::await_node(Now now) {
 
 void NodeStatusEngine::look_for_node() {
   context_.heartbeats.get(heartbeat_path(), [this](const Result<api::Json>& outcome, Now answered) {
-    if (state_ != State::kAbsent) return;  // it appeared meanwhile
+    if (state_ != State::kAbsent) return;  // it was created meanwhile
     outcome ? on_registered(answered) : await_node(answered);
   });
 }
@@ -217,7 +217,8 @@ void NodeStatusEngine::try_update(int attempt, const NodePtr& base, Now now) {
   end_sync(now);
 }
 
-/// Over that version alone: a patch that had no answer in time may still be on its way when the next one is written.
+/// The patch requires that version: an earlier patch without an answer in time may still arrive when the next one is
+/// written.
 void NodeStatusEngine::patch(int attempt, const api::Node& base, const api::Node& wanted) {
   api::Json patch = node_patch(base, wanted);
   patch["metadata"]["resourceVersion"] = base.metadata.resource_version;

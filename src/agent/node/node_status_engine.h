@@ -26,7 +26,7 @@ class NodeStatusEngine {
                    std::function<NodeFacts()> facts);
 
   void start(Now now);
-  /// Something that shows in the status changed: report it now.
+  /// Requests a report now, because something that the status shows has changed.
   void report_soon(Now now);
   /// The process is about to end: reports what has changed, then calls `done` once, also when the report failed or the
   /// node is not registered. It may take as long as the API server does: the caller sets the limit.
@@ -42,7 +42,8 @@ class NodeStatusEngine {
   /// Called each time the node has been registered, or found to be.
   void when_registered(std::function<void(Now now)> listener) { on_registered_ = std::move(listener); }
 
-  /// For people and /debug/spillway: no contract. `status`: "absent" (waited for), "registering", "idle" or "syncing".
+  /// State for people and /debug/spillway: no contract. `status`: "absent" (waiting for it), "registering", "idle" or
+  /// "syncing".
   api::Json state(Now now) const;
 
   /// The node is there.
@@ -61,14 +62,14 @@ class NodeStatusEngine {
   enum class State { kAbsent, kRegistering, kIdle, kSyncing };
 
   std::string_view status() const;
-  /// There is no node, as far as we know: registers it, or waits for it.
+  /// The node does not exist, as far as the agent knows: registers it, or waits for it.
   void begin(Now now);
   void await_node(Now now);
   void look_for_node();
   api::Node node_to_register(Now now) const;
   void on_registered(Now now);
   void sync(Now now);
-  /// Nothing has changed since a sync that found nothing to report.
+  /// True if nothing has changed since a sync that found nothing to report.
   bool is_quiet(const NodePtr& cached, Now now) const;
   bool is_due(Now now) const;
   void try_update(int attempt, const NodePtr& base, Now now);
@@ -89,7 +90,7 @@ class NodeStatusEngine {
   std::function<NodeFacts()> facts_;
   std::function<void()> on_repeated_failure_;
   std::function<void(Now)> on_registered_;
-  std::function<void(Now)> on_last_report_;  // empty: none is asked for
+  std::function<void(Now)> on_last_report_;  // empty: none is wanted
   State state_ = State::kAbsent;
   bool again_ = false;          // report_soon() was called during a sync
   bool unschedulable_ = false;  // as last seen

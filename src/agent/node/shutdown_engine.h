@@ -48,7 +48,7 @@ class ShutdownEngine {
 
   bool is_active() const { return active_; }
 
-  /// For people and /debug/spillway: no contract.
+  /// State for people and /debug/spillway: no contract.
   api::Json state() const;
 
  private:

@@ -1,4 +1,4 @@
-// In which order and with how much grace pods end when the node shuts down.
+// The order and the graces in which pods end when the node shuts down.
 // Thread: any (pure). Source: Kubernetes docs, "Node Shutdowns", graceful node shutdown; KEP-2000, KEP-2712; spec "Node
 // agent", 19; vectors node-agent/shutdown_groups.
 #pragma once
@@ -35,7 +35,7 @@ struct ShutdownStep {
 /// lowest.
 std::vector<ShutdownStep> plan_shutdown(const std::vector<PriorityGrace>& groups, const std::vector<ShutdownPod>& pods);
 
-/// How long the machine's shutdown has to be held up.
+/// The time by which the machine's shutdown has to be delayed.
 std::int64_t shutdown_delay_seconds(const std::vector<PriorityGrace>& groups);
 
 }  // namespace spillway::agent

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kDefaultGraceSeconds = 30;
 constexpr Duration kVictimWaitMin = seconds(10);
-constexpr std::string_view kEvicted = "Evicted";  // why a node under pressure refuses
+constexpr std::string_view kEvicted = "Evicted";  // the reason of a refusal by a node under pressure
 
 policy::Subject subject_of(const api::PodKey& pod, const std::string& uid) {
   return {.kind = "Pod", .ns = pod.ns, .name = pod.name, .uid = uid};

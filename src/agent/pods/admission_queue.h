@@ -49,7 +49,7 @@ class AdmissionQueue {
 
   /// Asks as many as can be asked now.
   void ask(Now now);
-  /// For people and /debug/spillway: no contract.
+  /// State for people and /debug/spillway: no contract.
   api::Json state() const;
 
   /// A pod has no process left.

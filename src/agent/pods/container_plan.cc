@@ -105,7 +105,7 @@ api::ContainerState::Terminated end_for_restart(const ContainerRun& run) {
   return ended;
 }
 
-/// Those that have run begin as if they had not, without a back-off.
+/// Containers that have run start as if they had not, without a back-off.
 void begin_all_anew(PodWorker& worker) {
   for (auto* list : {&worker.init_containers, &worker.containers}) {
     for (ContainerRun& run : *list) {
@@ -149,7 +149,7 @@ void restore(ContainerRun& run, const std::vector<api::ContainerStatus>& statuse
   }
 }
 
-/// Those that came since. True: there are any.
+/// Adds the new ephemeral containers. True: there are any.
 bool add_ephemeral(PodWorker& worker) {
   bool added = false;
   for (const api::Container& container : worker.spec_source->spec.ephemeral_containers) {
@@ -192,7 +192,7 @@ ContainerPlan plan_containers(PodWorker& worker, const ProbesSeen& probes, Insta
     for (const std::string& name : *names) {
       ContainerRun* run = worker.find_run(name);
       if (run == nullptr || std::ranges::find(plan.stop, run, &PlannedStop::run) != plan.stop.end()) continue;
-      if (actions.create_sandbox && is_held(*run)) continue;  // it ends with the old one first
+      if (actions.create_sandbox && is_held(*run)) continue;  // it must end with the old sandbox first
       start_or_wait(worker, *run, now, plan);
     }
   }
@@ -253,7 +253,7 @@ bool adopt_definitions(PodWorker& worker) {
   for (const auto& [run, container] : pairs) {
     const bool another = run->spec->image != container->image && !worker.is_ephemeral(*run);
     if (another && run->state == ContainerRun::State::kWaiting && run->waiting_reason == "CrashLoopBackOff") {
-      run->back_off = {};  // it is that of a definition
+      run->back_off = {};  // the back-off belongs to the old definition
       run->ended_at.reset();
       run->retry_at.reset();
     }

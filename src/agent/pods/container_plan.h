@@ -22,9 +22,9 @@ struct PlannedStop {
 struct ContainerPlan {
   std::vector<ContainerRun*> start;  // in this order
   std::vector<PlannedStop> stop;
-  std::vector<ContainerRun*> backs_off;  // they begin to wait: CrashLoopBackOff
+  std::vector<ContainerRun*> backs_off;  // they enter CrashLoopBackOff
   std::optional<Instant> look_again;     // a back-off ends then
-  bool finished = false;                 // nothing runs and nothing will: the pod is to be ended
+  bool finished = false;                 // nothing runs or will run: end the pod
 };
 
 /// Results of probes by container_id().
@@ -37,21 +37,21 @@ struct ProbesSeen {
 /// been created.
 std::vector<containers::Sandbox> sandboxes_of(const PodWorker& worker);
 
-/// For a worker in kSyncing.
+/// Plans the containers of a worker in kSyncing.
 ContainerPlan plan_containers(PodWorker& worker, const ProbesSeen& probes, Instant now);
 
-/// Some container runs, or is on its way up or down.
+/// True if a container runs, starts or stops.
 bool holds_container(const PodWorker& worker);
 
-/// Its init containers run once more: their pod has lost its sandbox. Not while one is held.
+/// Runs the init containers again, because the pod has lost its sandbox. Not while one is running.
 void repeat_init_containers(PodWorker& worker);
 
-/// The containers of a pod that this agent has not run yet. What an earlier agent left in the pod's status counts:
-/// finished containers stay finished, containers that ran then are gone now and start again if their policy says so.
+/// The containers of a pod that this agent has not run yet. The status that an earlier agent wrote counts: finished
+/// containers stay finished; containers that ran then count as ended and are started again if their policy allows.
 void restore_containers(PodWorker& worker, Instant now);
 
-/// Lets the containers of a worker follow a change of its pod. True: a definition changed, or ephemeral containers
-/// came.
+/// Applies a change of the pod to the containers of its worker. True: a definition changed, or ephemeral containers
+/// were added.
 bool adopt_definitions(PodWorker& worker);
 
 /// Takes the end of the current run into account.

@@ -54,7 +54,7 @@ class EnvReader {
   static void take(Reading& reading, std::size_t bytes, Now now);
 
   AgentContext& context_;
-  std::map<std::uint64_t, File> files_;  // asked for, by id
+  std::map<std::uint64_t, File> files_;  // requested, by id
   std::uint64_t last_id_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// How a pod ends that does not end by itself: evicted, at a shutdown of its node, or at its deadline. (The end of a
+// The end of a pod that does not end by itself: evicted, at a shutdown of its node, or at its deadline. (The end of a
 // preempted pod is policy/admission/answer.h's.)
 // Thread: any (pure). Source: Kubernetes docs, "Node-pressure Eviction", "Node Shutdowns"; spec "Pod lifecycle", 10.7.
 #pragma once
@@ -16,10 +16,10 @@ namespace spillway::agent {
 struct ForcedEnd {
   admission::Ending ending;
   std::optional<std::int64_t> grace_period_seconds = {};  // overrides the pod's own
-  bool frees_disk = false;                                // it is for what the pod has on disk
+  bool frees_disk = false;                                // it frees disk space of the pod
 };
 
-/// Is it evicted for what it has on disk? Then that has to be deleted before another pod goes.
+/// True if the pod is evicted for its disk usage. Then its data have to be deleted before another pod is evicted.
 bool frees_disk(const eviction::EvictPod& action);
 
 inline constexpr std::string_view kDeadlineExceeded = "DeadlineExceeded";
@@ -28,10 +28,10 @@ inline constexpr std::string_view kDeadlineExceededMessage =
 
 ForcedEnd evicted(const eviction::EvictPod& action);
 ForcedEnd shut_down_with(std::int64_t grace_seconds);
-/// With the pod's own grace.
+/// Ends the pod with its own grace.
 ForcedEnd deadline_exceeded();
 
-/// When a pod that has been active since `since` has been so for too long.
+/// The time at which a pod that has been active since `since` exceeds its deadline.
 std::optional<Instant> active_deadline(const api::Pod& pod, Instant since);
 
 }  // namespace spillway::agent

@@ -10,7 +10,7 @@ namespace spillway::agent {
 
 class Notices {
  public:
-  /// While one of these lives nothing is told. Then everything is, in order.
+  /// Delays all notices while one of these exists. Then they are sent, in order.
   class Hold {
    public:
     explicit Hold(Notices& notices) : notices_(notices) { ++notices_.holds_; }
@@ -27,7 +27,7 @@ class Notices {
     Notices& notices_;
   };
 
-  /// Told at once, if nothing holds it; one that is added while another is told comes after it.
+  /// Sends the notice at once unless held; one that is added while another is sent follows it.
   void add(std::function<void()> notice) {
     waiting_.push_back(std::move(notice));
     tell();

@@ -112,7 +112,7 @@ void PodWorkers::on_sandbox_ran(const SandboxRan& event, Now now) {
   sync(*worker, now);
 }
 
-/// Its containers end with it, whatever they do; the next one comes when something is to be started.
+/// All containers end with the sandbox; the next sandbox is made when a container is to be started.
 void PodWorkers::on_sandbox_lost(const SandboxLost& event, Now now) {
   if (const auto found = found_.find(event.uid); found != found_.end()) found->second.has_sandbox = false;
   PodWorker* worker = find(event.uid);

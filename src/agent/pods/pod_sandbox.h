@@ -14,10 +14,10 @@ namespace spillway::agent {
 /// The Secrets of a pod's imagePullSecrets, none of which has to be there.
 void add_pull_secrets(const api::Pod& pod, std::set<DataReference>& references);
 
-/// Those that are there and speak of registries, in the pod's order.
+/// The existing Secrets with credentials for registries, in the pod's order.
 std::vector<PullSecret> pull_secrets_of(const api::Pod& pod, const EnvSources& sources);
 
-/// The reason why a container waits is about its image; the event says no more than that.
+/// True if the waiting reason of a container is about its image; then the event has no further text.
 bool is_image_problem(std::string_view reason);
 
 }  // namespace spillway::agent

@@ -54,7 +54,7 @@ InstanceReport report_of(const ContainerRun& run, const api::ContainerState::Ter
   return made;
 }
 
-/// Its instances, newest first.
+/// The instances of the container, newest first.
 std::vector<InstanceReport> reports_of(const PodWorker& worker, const ContainerRun& run) {
   std::vector<InstanceReport> made;
   if (run.state == ContainerRun::State::kRunning) {

@@ -10,7 +10,7 @@
 
 namespace spillway::agent {
 
-/// Conditions keep their transition time while their status stays. A terminal phase appears only in kTerminated.
+/// Conditions keep their transition time while their status is unchanged. A terminal phase is set only in kTerminated.
 api::PodStatus compute_status(const PodWorker& worker, const PodAddresses& addresses, WallTime now);
 
 /// Strategic merge patch from `reported` to `wanted`, with the uid as precondition; null if nothing differs. Conditions

@@ -10,8 +10,9 @@ namespace spillway::agent {
 
 enum class RunningContainers { kNone, kPossible };
 
-/// Conditions of others come from `reported`, the agent's own from `wanted`. A terminal phase waits, with its reason,
-/// message and DisruptionTarget, until no container can be running; then Ready and ContainersReady are False.
+/// Conditions of other owners are taken from `reported`, the agent's own from `wanted`. A terminal phase waits, with
+/// its reason, message and DisruptionTarget, until no container can be running; then Ready and ContainersReady are
+/// False.
 api::PodStatus merge_status(const api::PodStatus& reported, const api::PodStatus& wanted, RunningContainers running,
                             WallTime now);
 

@@ -111,7 +111,7 @@ void PodStatusWriter::on_answer(const std::string& uid, const std::string& copy_
     entry.wanted == sent ? on_written_(uid, now) : write(uid, now);
     return;
   }
-  if (outcome.error().code == ErrorCode::kNotFound) return;  // the watch will say so too
+  if (outcome.error().code == ErrorCode::kNotFound) return;  // the watch will report it too
   context_.log.warning("pod status not written", {{"pod_uid", uid}, {"error", outcome.error().text()}});
   entry.back_off = std::min(std::max(entry.back_off * 2, kStatusRetryMin), kStatusRetryMax);
   entry.waiting_to_retry = true;

@@ -29,14 +29,14 @@ class PodStatusWriter {
 
   /// The API server's copy of the pod `uid`, as watched; of a static pod it is the mirror, which has another uid.
   void observe(const std::string& uid, const api::Pod& copy);
-  /// There is no copy: what is wanted waits for one.
+  /// Marks that the informer has no copy: the wanted status waits for one.
   void lose(const std::string& uid);
   void want(const std::string& uid, const api::PodStatus& status, Now now);
-  /// Nothing is waiting to be written.
+  /// True if nothing waits to be written.
   bool is_written(const std::string& uid) const;
   void forget(const std::string& uid);
 
-  /// For people and /debug/spillway: no contract.
+  /// State for people and /debug/spillway: no contract.
   api::Json state() const;
 
  private:

@@ -48,7 +48,7 @@ void take_over_run(ContainerRun& run, const FoundPod& found, const api::Containe
   const auto is_same = [&](const FoundContainer& each) { return each.name == run.spec->name; };
   const auto newest = std::ranges::find_if(found.containers, is_same);
   if (newest == found.containers.end()) return count_by_logs(run, found);
-  // The status says that a run exists of which nothing is left: restore_containers() has reported it.
+  // The status reports a run that left no container: restore_containers() has handled it.
   if (told != nullptr && told->state.running && told->restart_count > newest->attempt) return;
   const auto before = std::find_if(newest + 1, found.containers.end(), is_same);
   const bool by_this = newest->hash.empty() ? newest->image == run.spec->image

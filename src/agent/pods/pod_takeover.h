@@ -1,5 +1,5 @@
-// A pod whose containers outlived the agent: where each stands is what the machine has, and what the pod's status says
-// of the same containers. Without what the machine has, restore_containers() is all there is.
+// Takes over a pod whose containers outlived the agent: the state of each follows from the machine and from the pod's
+// status. For containers that the machine lacks, restore_containers() alone applies.
 // Thread: any (pure). Source: spec "Pod lifecycle", 10.1, 10.2, 13.1, 13.3.
 #pragma once
 
@@ -11,11 +11,11 @@
 
 namespace spillway::agent {
 
-/// After restore_containers(). A container that was made by another definition is one whose image has changed. Without
-/// a sandbox that is ready none runs, and init containers run again if the pod does.
+/// Called after restore_containers(). A container with another definition is treated as one whose image has changed.
+/// Without a ready sandbox no container runs, and init containers run again if the pod does.
 void take_over(PodWorker& worker, FoundPod found, Now now);
 
-/// Something of the pod runs, be it its sandbox.
+/// True if anything of the pod runs, even its sandbox alone.
 bool is_alive(const FoundPod& found);
 
 /// The container's entry in the reported status; nullptr: none.

@@ -1,5 +1,5 @@
-// The agent's state of one pod: the state of each container, and the reason for its end, if it is ending. A worker goes
-// from kWaiting over kSyncing and kTerminating to kTerminated and never back; it may leave some out. Thread: loop
+// The agent's state of one pod: the state of each container, and the reason for its end, if it is ending. A worker
+// advances from kWaiting over kSyncing and kTerminating to kTerminated and never back; it may skip states. Thread: loop
 // (plain values). Source: spec "Node agent", 14.
 #pragma once
 
@@ -21,9 +21,9 @@
 
 namespace spillway::agent {
 
-/// A container that is being stopped while its pod goes on.
+/// A container that is being stopped while its pod continues.
 struct RunStop {
-  bool again = false;           // it is started again, whatever its policy says of its exit code
+  bool again = false;           // it is started again, whatever its exit code and policy
   bool new_definition = false;  // and without a back-off: by another definition
 };
 
@@ -45,14 +45,14 @@ struct ContainerRun {
   std::optional<Instant> ended_at;                              // when this process saw `ended`
   containers::RestartBackOff back_off;
   std::optional<Instant> retry_at;  // waits for its back-off until then
-  bool permitted = false;           // its back-off is over: it starts as soon as its pod is ready for it
+  bool permitted = false;           // its back-off has ended: it starts as soon as its pod is ready for it
   std::optional<RunStop> stopping;
   bool again = false;  // was stopped to be started again
-  // As probes and hooks say; see containers::is_started().
+  // As reported by probes and hooks; see containers::is_started().
   bool started = false;
   bool ready = false;
   bool reading = false;        // the objects that its variables refer to are being read; it starts then
-  bool too_large = false;      // its last start was refused, because of its arguments or environment
+  bool too_large = false;      // its last start was refused: arguments or environment too large
   std::size_t exec_bytes = 0;  // arguments and environment of the current run, as long as it starts or runs
 };
 
@@ -70,8 +70,8 @@ enum class PodContent { kNone, kNever, kCreated, kRemoved };
 /// asked to delete it; kGone: it is deleted there; kRetired: its file is gone or makes another pod now.
 enum class PodObject { kStands, kDeleting, kGone, kRetired };
 
-/// Where containers come from images. kAsked: RunSandbox was sent, or what it is to say is being read, and there was no
-/// problem yet. kLost: it ran, and is of no use any more; the next one waits until nothing is left in it.
+/// The sandbox, where containers are made from images. kAsked: RunSandbox was sent, or its arguments are being read,
+/// without a failure yet. kLost: it ran and is unusable; the next one waits until this one is empty.
 enum class PodSandbox { kNone, kAsked, kRuns, kLost };
 
 struct PodWorker {
@@ -89,11 +89,11 @@ struct PodWorker {
   bool needs_sandbox = false;
   std::vector<std::string> pod_ips;  // addresses of the sandbox
   std::optional<Instant>
-      sandbox_ran_at;  // the one it has now; nullopt: there is none, or it is from before this process
+      sandbox_ran_at;  // of the present sandbox; nullopt: there is none, or it is older than this process
   std::optional<Instant> sandbox_lost_at;
   containers::BackOffBounds restart_bounds;     // for its containers
   containers::RestartBackOff sandbox_back_off;  // a pod can end its own sandbox, again and again
-  bool resumes = false;                         // static: how it stood before is still to be told by its mirror
+  bool resumes = false;                         // static: its earlier state will be read from its mirror
   std::string handler;             // the sandbox's runtime handler; empty: the default of pods without a RuntimeClass
   bool own_network = false;        // in a network namespace that only it can reach
   std::int64_t grace_seconds = 0;  // in effect while terminating; 0: not set yet
@@ -103,7 +103,7 @@ struct PodWorker {
   std::optional<client::ApiClient::TimerId> retry_timer;
   std::optional<Instant> retry_due;
   std::optional<client::ApiClient::TimerId> deadline_timer;
-  std::optional<Instant> deadline;                      // that the timer is for
+  std::optional<Instant> deadline;                      // for which the timer is set
   std::optional<containers::OrderlyStop> orderly_stop;  // kTerminating: instead of StopPod, until it is over
   std::optional<client::ApiClient::TimerId> stop_timer;
 

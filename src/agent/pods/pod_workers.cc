@@ -37,7 +37,7 @@ ContainerRun* find_run(PodWorker& worker, std::string_view container) {
   return worker.find_run(container);
 }
 
-/// One that has started holds the others up until its hook is over.
+/// A container that has started delays the others until its hook has ended.
 bool waits_for_hook(const PodWorker& worker) {
   const auto hooked = [](const ContainerRun& run) {
     return run.state == ContainerRun::State::kStarting && api::hook_of(*run.spec, "postStart").has_value();
@@ -257,7 +257,7 @@ void PodWorkers::begin(const std::string& uid, Now now) {
 
 void PodWorkers::refuse(const std::string& uid, const admission::Refusal& refusal, Now now) {
   PodWorker& worker = *find(uid);
-  if (worker.phase == WorkerPhase::kWaiting && worker.content == PodContent::kCreated) {  // it is there from before
+  if (worker.phase == WorkerPhase::kWaiting && worker.content == PodContent::kCreated) {  // it existed before
     record(worker, {}, client::EventType::kWarning, refusal.reason, refusal.message, now);
     const api::PodStatus status = admission::refused_status(*worker.pod, refusal);
     return end(worker, {.ending = {status.phase, status.reason, status.message, {}}, .grace_period_seconds = {}}, now);
@@ -321,7 +321,7 @@ void PodWorkers::start_containers(PodWorker& worker, const std::vector<Container
   }
 }
 
-/// Reads what its variables refer to, if they do, and goes on with launch().
+/// Reads the objects that the variables refer to, if any, and continues with launch().
 void PodWorkers::start_container(PodWorker& worker, ContainerRun& run, Now now) {
   run.permitted = false;
   std::set<DataReference> references = env_references(*run.spec);
@@ -399,7 +399,7 @@ void PodWorkers::create_container(PodWorker& worker, ContainerRun& run, const En
         code == ErrorCode::kNotFound || code == ErrorCode::kServiceUnavailable ? Retry::kYes : Retry::kNo;
     return refuse_start(worker, run, {"CreateContainerConfigError", environment.error().text()}, retry, now);
   }
-  if (worker.is_ephemeral(run)) {  // it was not there when the pod was admitted
+  if (worker.is_ephemeral(run)) {  // it did not exist when the pod was admitted
     const admission::Answer answer =
         admission::admit_app_armor_of(*worker.pod, *run.spec, context_.machine.app_armor_error);
     if (answer.refusal)
@@ -433,7 +433,7 @@ void PodWorkers::create_container(PodWorker& worker, ContainerRun& run, const En
   }
   if (context_.machine.confines_pods || runs_images) {
     const Outcome mounts = add_mounts(worker, *run.spec, *environment, start);
-    const Retry retry = runs_images ? Retry::kYes : Retry::kNo;  // the runtime may not have said yet what it can
+    const Retry retry = runs_images ? Retry::kYes : Retry::kNo;  // the runtime may not have reported its features yet
     if (!mounts) return refuse_start(worker, run, {"CreateContainerConfigError", mounts.error().text()}, retry, now);
   }
   if (run.ended) {
@@ -539,7 +539,7 @@ void PodWorkers::on_container_start_failed(const ContainerStartFailed& event, No
   ContainerRun* run = worker == nullptr ? nullptr : find_run(*worker, event.name);
   if (run == nullptr || run->restart_count != event.attempt || run->state != ContainerRun::State::kStarting) return;
   if (worker->sandbox == PodSandbox::kLost && worker->phase == WorkerPhase::kSyncing) {
-    forget_start(*run);  // that it failed follows from the loss, which is told
+    forget_start(*run);  // its failure follows from the loss, which is reported
     return sync(*worker, now);
   }
   const std::string_view why = is_image_problem(event.reason) ? event.reason : event.message;

@@ -1,5 +1,5 @@
 // Runs the pods of the node: admits them, starts and restarts their containers, ends them with their grace, and reports
-// how they stand. One worker per uid.
+// their state. One worker per uid.
 // Thread: loop. Invariants: a uid never starts again once it is being ended; a terminal phase is reported only after
 // PodStopped; an object is deleted only after its terminal phase is written.
 // Bounds: workers ≤ pods bound to this node. Source: Kubernetes docs, "Pod Lifecycle"; spec "Node agent", 14, 15.
@@ -38,8 +38,8 @@ class PodWorkers final : public EvictablePods,
                          private AdmissionQueue::Workers,
                          private ProbedPods {
  public:
-  /// `situation`: what admission needs to know now. `history`: evictions that an earlier instance decided. `metrics`
-  /// may be null.
+  /// `situation`: the present input of admission. `history`: evictions that an earlier instance decided. `metrics` may
+  /// be null.
   PodWorkers(AgentContext& context, Rng rng, ResourceManagers& managers, PodVolumes& volumes,
              std::function<admission::NodeSituation()> situation, std::span<const JournalEntry> history,
              DecisionLog& decisions, telemetry::Registry* metrics);
@@ -47,7 +47,7 @@ class PodWorkers final : public EvictablePods,
   /// Takes over the pods that earlier processes of this node left on the machine. Call it before the first pod is
   /// added; pods added later adopt their containers.
   void take_over(const PodsFound& found);
-  /// Ends what was found and no pod has taken over. After all pods are known.
+  /// Ends found pods that no worker has taken over. Called when all pods are known.
   void end_unclaimed();
 
   /// Takes over the pods listed first, oldest first. Changes before are part of them.
@@ -56,7 +56,7 @@ class PodWorkers final : public EvictablePods,
   void on_pod(const client::ObjectCache<api::Pod>::Ptr& before, const client::ObjectCache<api::Pod>::Ptr& after,
               Now now);
 
-  /// Containers are told of the cluster's Services from now on.
+  /// Sets the source of the Services that environment variables describe.
   void tell_of_services(std::function<KnownServices()> services) { services_ = std::move(services); }
 
   /// Adds a static pod: no API server admits it, and its status is written to its mirror pod.
@@ -110,7 +110,7 @@ class PodWorkers final : public EvictablePods,
   std::vector<const api::Pod*> active() const override;
   /// Pods, the queue before admission, statuses to be written; for people and /debug/spillway: no contract.
   api::Json state() const;
-  /// All pods with the status the agent stands by, in namespace/name order.
+  /// All pods with the status that the agent reports, in namespace/name order.
   std::vector<api::Pod> all() const;
 
  private:
@@ -176,11 +176,11 @@ class PodWorkers final : public EvictablePods,
   void record(const PodWorker& worker, const std::string& container, client::EventType type, std::string_view reason,
               std::string_view message, Now now);
   PodAddresses addresses_of(const PodWorker& worker) const;
-  /// False: it is asked for first, if the machine has sandboxes at all.
+  /// False: the sandbox is requested first, if the machine has sandboxes at all.
   bool has_sandbox(PodWorker& worker, Now now);
   void ask_for_sandbox(const PodWorker& worker);
   void fail_sandbox(PodWorker& worker, const std::string& problem, Now now);
-  /// Has what still runs in a lost sandbox end.
+  /// Stops the containers that still run in a lost sandbox.
   void leave_sandbox(PodWorker& worker, Now now);
 
   AgentContext& context_;
@@ -191,7 +191,7 @@ class PodWorkers final : public EvictablePods,
   Prober prober_;
   PodStatusWriter status_;
   Notices notices_;
-  std::function<KnownServices()> services_;  // empty: containers are told of none
+  std::function<KnownServices()> services_;  // empty: no variables of Services
   std::function<void(const std::string&, Now)> on_finished_;
   std::function<void(const std::string&, Now)> on_forgotten_;
   AdmissionQueue admission_;

@@ -52,8 +52,8 @@ void end_run(ContainerRun& run) {
   if (!waited_for_back_off) run.ended = unseen_end("The container could not be located when the pod was terminated");
 }
 
-/// A container that the pod never came to, because an init container before it did not succeed, is left waiting. As
-/// Kubernetes does it, the first init container counts as one that the pod came to.
+/// A container that was never reached, because an init container before it did not succeed, stays waiting. As in
+/// Kubernetes, the first init container always counts as reached.
 void end_runs(PodWorker& worker) {
   if (was_initialized(worker)) std::ranges::for_each(worker.containers, end_run);
   auto& init = worker.init_containers;
@@ -94,7 +94,7 @@ void PodWorkers::terminate(PodWorker& worker, Now now) {
   report(worker, now);
 }
 
-/// Does what the order of the stop says now; the rest when a hook or a container is over, or the grace.
+/// Executes the next steps of the orderly stop; the rest follows when a hook or a container ends, or the grace does.
 void PodWorkers::advance_stop(PodWorker& worker, Now now) {
   if (!worker.orderly_stop) return;
   for (const containers::StopStep& step : worker.orderly_stop->advance(now.mono)) {
@@ -227,7 +227,7 @@ void PodWorkers::finish(PodWorker& worker, Now now) {
     forget(worker.uid(), now);
     return;
   }
-  // Only the object of an evicted pod is kept; logs of pods that failed by themselves stay with it.
+  // Only the object of an evicted pod is kept; the logs of pods that failed by themselves are kept with it.
   if (worker.forced_end && status_.is_written(worker.uid())) remove_content(worker);
   if (worker.pod->metadata.deletion_timestamp && status_.is_written(worker.uid())) {
     delete_object(worker, now);
@@ -265,7 +265,7 @@ void PodWorkers::gone(const std::string& uid, Now now) {
 }
 
 void PodWorkers::forget(const std::string& known, Now now) {
-  const std::string uid = known;  // it may be the worker's own
+  const std::string uid = known;  // the argument may be the worker's own string
   PodWorker* worker = find(uid);
   if (worker == nullptr) return;
   cancel_timers(*worker);

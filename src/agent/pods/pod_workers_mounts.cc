@@ -45,7 +45,7 @@ Outcome PodWorkers::add_mounts(const PodWorker& worker, const api::Container& co
   return {};
 }
 
-/// A runtime that does not say that it can ignores what it is told: what is mounted below would be writable.
+/// A runtime that does not report the feature ignores the option: mounts below would be writable.
 RecursiveReadOnly PodWorkers::recursion_of(const PodWorker& worker) const {
   if (!context_.machine.runs_images) return RecursiveReadOnly::kSupported;
   const auto handler = std::ranges::find(handlers_, worker.handler, &RuntimeHandler::name);

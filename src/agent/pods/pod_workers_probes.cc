@@ -135,7 +135,7 @@ void PodWorkers::on_probe_event(const std::string& uid, const std::string& conta
   if (worker != nullptr) record(*worker, container, client::EventType::kWarning, event.reason, event.message, now);
 }
 
-/// Liveness matters only when it fails. What the others say is told before anything is done.
+/// Liveness matters only when it fails. Results of the other probes are reported before any action.
 void PodWorkers::on_probe_result(const std::string& uid, ProbeKind kind, Now now) {
   PodWorker* worker = find(uid);
   if (worker == nullptr) return;
@@ -146,7 +146,7 @@ void PodWorkers::on_probe_result(const std::string& uid, ProbeKind kind, Now now
   worker->phase == WorkerPhase::kSyncing ? sync(*worker, now) : report(*worker, now);
 }
 
-/// While the pod goes on.
+/// Stops one container while the pod continues.
 void PodWorkers::stop_run(PodWorker& worker, const PlannedStop& planned, Now now) {
   ContainerRun& run = *planned.run;
   const bool other = planned.stop.cause == containers::StopCause::kOther;

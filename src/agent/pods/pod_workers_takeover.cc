@@ -61,7 +61,7 @@ void PodWorkers::resume_probes(const PodWorker& worker, const api::PodStatus& to
   }
 }
 
-/// The status of a static pod is that of its mirror, which comes later.
+/// The status of a static pod is that of its mirror, which arrives later.
 void PodWorkers::resume_static(PodWorker& worker, const api::PodStatus& told, Now now) {
   if (worker.phase != WorkerPhase::kSyncing || !worker.resumes) return;
   worker.resumes = false;

@@ -1,5 +1,5 @@
-// Carries out what probes and hooks ask for: requests, connections, commands, pauses. Each call ends once, with what it
-// came to. Thread: loop. Bounds: one call per probe and hook that is under way. Source: spec "Pod lifecycle", 9.5, 9.7.
+// Executes the handlers of probes and hooks: requests, connections, commands, pauses. Each call ends once, with its
+// result. Thread: loop. Bounds: one call per running probe and hook. Source: spec "Pod lifecycle", 9.5, 9.7.
 #pragma once
 
 #include "agent/contract/context.h"
@@ -16,13 +16,13 @@
 
 namespace spillway::agent {
 
-/// Where a handler is carried out.
+/// The container in which, or the address at which, a handler is executed.
 struct HandlerPlace {
   std::string uid;
   const api::Container* container = nullptr;  // during begin()
   std::string pod_ip;
   bool own_network = false;  // the pod's network cannot be reached from here
-  /// A word of a command with what its references stand for; empty: they stay as they are.
+  /// Expands the references in a word of a command; empty: they are not expanded.
   std::function<Result<std::string>(std::string_view)> expand = {};
   containers::HttpPurpose purpose = containers::HttpPurpose::kProbe;
 };
@@ -33,8 +33,7 @@ class HandlerCalls {
 
   explicit HandlerCalls(AgentContext& context) : context_(context) {}
 
-  /// `done` may be called before this returns. Of hooks an answer is a success, whatever it says; with
-  /// a warning if it took HTTP to have one.
+  /// `done` may be called before this returns. For hooks every answer is a success; a fallback to HTTP adds a warning.
   void begin(const HandlerPlace& place, const api::Handler& handler, Duration timeout, Done done, Now now);
   /// Calls for this pod end unheard.
   void forget(const std::string& uid);
@@ -54,7 +53,7 @@ class HandlerCalls {
     std::string address;  // the same: of a gRPC server
     Duration timeout{};
     int redirects = 0;
-    bool fell_back = false;  // a hook that was asked by HTTPS and answered by HTTP is asked again
+    bool fell_back = false;  // the hook was retried by HTTP after HTTPS was answered by HTTP
     Instant deadline;
   };
 

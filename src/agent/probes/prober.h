@@ -40,13 +40,13 @@ class Prober {
   Prober(AgentContext& context, Rng rng, HandlerCalls& calls, ProbedPods& pods)
       : context_(context), rng_(rng), calls_(calls), pods_(pods) {}
 
-  /// From when the agent has been there: what ran before is probed spread over its period.
+  /// Sets the start of the agent: containers older than that are first probed at a random time within their period.
   void start(Now now) { started_ = now.mono; }
 
-  /// Probes of its containers, sidecars included. Harmless for a pod that is known.
+  /// Adds the probes of the pod's containers, sidecars included. Does nothing for a known pod.
   void add(const api::Pod& pod, Now now);
   void remove(const std::string& uid);
-  /// It has just started: its readiness is probed at once.
+  /// The container has just started: its readiness is probed at once.
   void wake(const std::string& uid, const std::string& container, Now now);
 
   struct Said {

@@ -8,7 +8,7 @@
 namespace spillway::agent {
 namespace {
 
-/// After a segment could not be begun.
+/// The wait after a segment could not be begun.
 constexpr Duration kRecordingRetry = seconds(10);
 
 }  // namespace

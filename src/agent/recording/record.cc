@@ -95,7 +95,7 @@ std::string encode_snapshot(const EvictionSnapshot& snapshot) {
 }
 
 std::string encode_told(const EngineInputRef& input, bool nested, Now at) {
-  constexpr std::uint64_t kTold = 1;  // its place among records
+  constexpr std::uint64_t kTold = 1;  // its number among the records
   static_assert(std::is_same_v<std::variant_alternative_t<kTold, Record>, ToldEngine>);
   RecordWriter writer;
   writer(kTold, at, nested, std::uint64_t{input.index()});

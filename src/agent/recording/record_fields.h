@@ -20,7 +20,7 @@
 
 namespace spillway::agent {
 
-struct OfEviction;  // whose records these are
+struct OfEviction;  // the family of the records
 
 using RecordWriter = recording::Writer<OfEviction>;
 using RecordReader = recording::Reader<OfEviction>;
@@ -125,7 +125,7 @@ void describe(auto& io, Is<api::Summary> auto& s) {
   io(s.node, s.pods);
 }
 
-// Pods, as stripped() leaves them.
+// Pods without the fields that stripped() removes.
 
 void describe(auto& io, Is<api::ResourceRequirements> auto& r) {
   io(r.limits, r.requests);

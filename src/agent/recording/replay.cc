@@ -80,7 +80,7 @@ Outcome Replay::take(Record record) {
   return {};
 }
 
-/// A segment: the run goes on, or one begins here.
+/// Begins a segment: the run continues, or a new one begins.
 Outcome Replay::begin(RunState state) {
   const bool goes_on = session_ != nullptr && state.run == run_ && state.segment == segment_ + 1 && !state.after_gap;
   const bool same_run = session_ != nullptr && state.run == run_;

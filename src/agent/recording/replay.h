@@ -1,8 +1,8 @@
 // Gives an eviction engine the inputs of another one, from a recording: under the configuration it was recorded with,
 // where it must decide the same, or under another one. Under its own configuration every input follows as recorded, and
-// the engine's ports give the recorded answers. Under another one the engine is asked at the times of the recording,
-// sees the readings of the recording, and a pod that it ends leaves the pods it sees; the readings themselves stay what
-// they were.
+// the engine's ports give the recorded answers. Under another one the engine is called at the times of the recording
+// and observes the readings of the recording; a pod that it ends is removed from its pods, but the readings stay
+// unchanged.
 // Thread: one. Bounds: the decisions of the recording. Source: docs/adr/0024-recordings.md.
 #pragma once
 
@@ -32,7 +32,7 @@ struct ReplayReport {
   std::uint64_t inputs = 0;
   std::uint64_t observations = 0;
   std::uint64_t runs = 0;        // processes whose engine was recorded
-  std::uint64_t gaps = 0;        // where records are missing: the replay began anew there
+  std::uint64_t gaps = 0;        // places where records are missing: the replay began anew there
   std::uint64_t estimated = 0;   // observations whose pods are those of the last whole one
   std::uint64_t torn_bytes = 0;  // at the end of the file
   std::uint64_t drifts = 0;      // segments that began with another state than the replay had: 0 under its own
@@ -57,7 +57,7 @@ class Replay {
 
   /// Records in their order. kInvalid: one that cannot be, or a configuration that cannot.
   Outcome take(Record record);
-  /// After the last record.
+  /// Called after the last record.
   Result<ReplayReport> finish();
 
  private:

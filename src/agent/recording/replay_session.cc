@@ -133,8 +133,8 @@ void Replay::Session::tell_otherwise(const EngineInput& input, Now now) {
       input);
 }
 
-/// Gives the engine an observation of the recording, whatever it has asked for; an engine that has not asked is woken.
-/// The engine may then ask for the whole machine: if the recording has such an observation next, that is the answer.
+/// Gives the engine an observation of the recording, whichever it requested; an engine without a request is woken. The
+/// engine may then request the whole machine: if the recording has such an observation next, that is the answer.
 void Replay::Session::see(const Observed& seen, Now now) {
   const bool light = seen.summary && seen.depth != ObserveDepth::kWhole;
   if (seen.summary && !light) last_whole_ = seen;
@@ -282,7 +282,7 @@ void Replay::Session::kill_now(const std::string& uid) {
   if (const auto known = ending_.find(uid); known != ending_.end()) known->second = now_.mono;
 }
 
-/// Only the machine saw how fast memory fell between two observations: the recorded emergency flag is kept.
+/// Only the machine measured the fall of memory between two observations: the recorded emergency flag is kept.
 void Replay::Session::on_decision(const JournalEntry& entry) {
   JournalEntry made = entry;
   if (reacted_ != nullptr && made.eviction && made.eviction->uid == reacted_->uid) made.emergency = reacted_->emergency;

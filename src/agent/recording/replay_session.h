@@ -121,7 +121,7 @@ class Replay::Session final : public EvictionWitness, public EvictablePods, publ
   mutable std::vector<Record> followed_;
   mutable std::size_t answered_ = 0;
 
-  // Under another configuration.
+  // Used under another configuration.
   Owed owed_;
   Instant reclaim_since_{};
   std::optional<Observed> last_whole_;

@@ -1,4 +1,4 @@
-// Answers that are good for a while, a bounded number of them: when it is full, what would expire first goes first.
+// A bounded number of answers with an expiry: when the cache is full, the answer that would expire first is dropped.
 // Thread: loop.
 #pragma once
 
@@ -17,7 +17,7 @@ class ExpiringCache {
  public:
   explicit ExpiringCache(std::size_t entries_max) : entries_max_(entries_max) {}
 
-  /// nullptr: not known, or no longer good. Valid until the next put().
+  /// nullptr: absent or expired. Valid until the next put().
   const Value* find(const std::string& key, Instant now) const {
     const auto entry = entries_.find(key);
     return entry == entries_.end() || entry->second.expires <= now ? nullptr : &entry->second.value;

@@ -15,7 +15,7 @@ namespace spillway::agent {
 struct NodeAccess {
   std::string verb;         // empty: no method that has one
   std::string subresource;  // "stats", "metrics", "log", "checkpoint", else "proxy"
-  std::string path;         // not empty: of no resource, and `subresource` says nothing
+  std::string path;         // not empty: a path that is no resource; `subresource` is unused
   /// The subresource whose right will do as well, asked about when that to the first is denied; empty: there is none.
   std::string fallback = {};
 

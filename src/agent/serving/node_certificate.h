@@ -21,7 +21,7 @@ class CertificateKeys {
   virtual ~CertificateKeys() = default;
   /// A PEM request for a new key, which is kept until install().
   virtual Result<std::string> make_request() = 0;
-  /// Serves with it from now on; when it ends. kInvalid: it is not for the key that was asked for last.
+  /// Serves with the certificate from now on; returns its end. kInvalid: it does not fit the last requested key.
   virtual Result<WallTime> install(const std::string& certificate_pem) = 0;
 };
 
@@ -57,11 +57,11 @@ class NodeCertificate final : public client::ApiEngine {
   void poll(Now now);
   void on_answer(const api::Json& request, Now now);
   void install(const std::string& certificate, Now now);
-  /// Asks for the next one with a fifth of the time to `end` left, and never at once again.
+  /// Requests the next certificate with a fifth of the time to `end` left, and never at once again.
   void renew_before(WallTime end, Now now);
   void retry(std::string_view why, Now now);
 
-  /// True the first time since a certificate was installed: a trouble is said once.
+  /// True at the first call since a certificate was installed, so that a problem is logged once.
   bool say_once() { return !std::exchange(said_, true); }
 
   CertificatePurpose purpose_;

@@ -44,8 +44,8 @@ struct ParsedNodeLogQuery {
 
 ParsedNodeLogQuery parse_node_log_query(const api::Target& target);
 
-/// Every rule that the query breaks, in upstream's words (406). `missing_file`: why a file below kNodeLogFolder cannot
-/// be read, as the system says it; nullopt: it can.
+/// Every rule that the query breaks, in upstream's words (406). `missing_file`: the system's error for a file below
+/// kNodeLogFolder; nullopt: it can be read.
 std::vector<std::string> node_log_query_errors(
     const NodeLogQuery& query, const std::function<std::optional<std::string>(const std::string& file)>& missing_file);
 

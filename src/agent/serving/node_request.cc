@@ -68,7 +68,7 @@ NodeRequest::NodeRequest(api::Request request, api::Target target, const NodeRou
     : request_(std::move(request)), target_(std::move(target)), route_(&route) {}
 
 Result<NodeRequest> NodeRequest::parse(api::Request request) {
-  // The one path that clients spell with a slash at its end.
+  // The only path that clients write with a slash at its end.
   constexpr std::string_view kLogsSpelling = "/logs/?";
   if (request.target.starts_with(kLogsSpelling)) request.target.erase(kLogsSpelling.size() - 2, 1);
   SPILLWAY_TRY(target, api::parse_strict_target(request.target));

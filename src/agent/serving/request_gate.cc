@@ -117,7 +117,7 @@ void RequestGate::identify(const std::string& token, KnowsBearer next, Now now) 
               [this, token](const Result<Json>& answer, Now then) { on_reviewed(token, answer, then); });
 }
 
-/// A review that failed, or says that it could not judge, is not remembered.
+/// A review that failed, or reports an evaluation error, is not cached.
 void RequestGate::on_reviewed(const std::string& token, const Result<Json>& review, Now now) {
   Bearer bearer;
   if (review && is_true(*review, "authenticated")) bearer = user_of_review(*review);

@@ -39,7 +39,7 @@ class RequestGate final : public client::ApiEngine {
     std::string token;
   };
 
-  /// 200: come in. Else the code, and the body to answer with.
+  /// 200: the request is served. Else the code and the body of the answer.
   struct Verdict {
     int code = 200;
     std::string text;

@@ -220,7 +220,7 @@ void write_networks(Exposition& out, const api::Summary& summary, std::string_vi
   }
 }
 
-/// Memory, files, network and processes beyond what resource_metrics() tells.
+/// Writes memory, files, network and processes beyond the families of resource_metrics().
 void write_details(Exposition& out, const api::Summary& summary, std::span<const api::Pod> pods) {
   out.family("container_memory_swap", Type::kGauge, "Container swap usage in bytes.");
   write_everywhere(out, summary, pods, kSwap);

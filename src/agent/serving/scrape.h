@@ -16,8 +16,8 @@
 
 namespace spillway::agent {
 
-/// For metrics-server and `kubectl top`: processor time and working sets with the time of their measurement. Null:
-/// there is no summary yet, which shows as resource_scrape_error.
+/// Metrics for metrics-server and `kubectl top`: processor time and working sets with the time of their measurement.
+/// Null: there is no summary yet, which shows as resource_scrape_error.
 std::string resource_metrics(const api::Summary* summary, std::span<const api::Pod> pods);
 
 /// Containers, pods and the node by cgroup, under cAdvisor's names. Containers have the labels container, pod and
@@ -38,7 +38,7 @@ struct CheckFact {
   bool well = true;
 };
 
-/// For /metrics/slis: whether each check is well.
+/// Metrics for /metrics/slis: the state of each check.
 std::string health_metrics(std::span<const CheckFact> checks);
 
 /// Pods and containers by state, the node's name, the cgroup version.

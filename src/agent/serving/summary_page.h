@@ -8,7 +8,8 @@
 
 namespace spillway::agent {
 
-/// The summary as JSON; with ?only_cpu_and_memory=true what `kubectl top` and autoscalers ask for. An error is a 500.
+/// The summary as JSON; with ?only_cpu_and_memory=true only the part that `kubectl top` and autoscalers need. An error
+/// is a 500.
 api::Response summary_page(Result<api::Summary> summary, const api::Target& target);
 
 }  // namespace spillway::agent

@@ -1,5 +1,5 @@
-// A pod that a file of the node defines: no API server has seen it. What the file says becomes a pod with defaults, a
-// uid that follows from its content, and upstream's annotations; its mirror is what the API server is shown.
+// A pod that a file of the node defines, without the API server. The document of the file becomes a pod with defaults,
+// a uid that is computed from its content, and upstream's annotations; its mirror pod represents it in the API server.
 // Thread: any (pure). Source: Kubernetes docs, "Create static Pods"; spec "Node agent", 16; "Pod admission", 1.
 #pragma once
 
@@ -24,8 +24,8 @@ struct StaticPod {
 inline constexpr std::string_view kConfigHashAnnotation = "kubernetes.io/config.hash";
 inline constexpr std::string_view kConfigSeenAnnotation = "kubernetes.io/config.seen";
 
-/// The name gets "-NODE"; namespace "default" if there is none; the uid is a hash of content, node and file, whatever
-/// the file says of it; NoExecute taints are tolerated. kInvalid: names the file, the field and what is expected.
+/// The name gets "-NODE"; namespace "default" if there is none; the uid is a hash of content, node and file, and
+/// overrides one in the file; NoExecute taints are tolerated. kInvalid: names the file, the field and what is expected.
 Result<StaticPod> make_static_pod(const api::Json& document, const std::string& file, const std::string& node_name,
                                   WallTime seen);
 

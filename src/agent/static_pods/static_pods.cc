@@ -74,7 +74,7 @@ api::Json StaticPods::state() const {
                             {"read", delivered_}});
 }
 
-/// Each is told once, until it changes or ends.
+/// Reports each problem once, until it changes or ends.
 void StaticPods::tell(Problems problems) {
   for (const auto& [file, problem] : problems) {
     const auto told = problems_.find(file);
@@ -190,7 +190,7 @@ void StaticPods::write_mirror(const api::PodKey& key, Entry& entry, Now now) {
   context_.api.create(client::object_path("v1", "pods", key.ns), mirror_of(*entry.wanted, *node), done("created"));
 }
 
-/// The watch says what came of it; if it is silent, another try comes later.
+/// The watch reports the result; without an event, a later sync retries.
 void StaticPods::on_written(const api::PodKey& key, const char* what, const Result<api::Json>& outcome, Now now) {
   const auto it = entries_.find(key);
   if (it == entries_.end()) return;

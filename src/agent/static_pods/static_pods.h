@@ -28,12 +28,12 @@ class StaticPods {
  public:
   using PodPtr = client::ObjectCache<api::Pod>::Ptr;
 
-  /// `node`: this node's object; null while it is not known.
+  /// `node`: this node's object; null while it is unknown.
   StaticPods(AgentContext& context, PodWorkers& workers, std::function<std::shared_ptr<const api::Node>()> node);
 
   /// All files there are. Before the first call no mirror is deleted for want of a file.
   void on_manifests(const StaticManifests& read, Now now);
-  /// The mirrors in the API server are known.
+  /// Called when the mirrors in the API server have been listed.
   void on_synced(Now now);
   /// A change of a pod in the API server.
   void on_pod(const PodPtr& before, const PodPtr& after, Now now);
@@ -41,7 +41,7 @@ class StaticPods {
   /// The worker of this uid is not there any more.
   void on_forgotten(const std::string& uid, Now now);
 
-  /// For people and /debug/spillway: no contract.
+  /// State for people and /debug/spillway: no contract.
   api::Json state() const;
 
  private:
@@ -72,7 +72,7 @@ class StaticPods {
   std::function<std::shared_ptr<const api::Node>()> node_;
   std::map<api::PodKey, Entry> entries_;
   Files files_;        // the last readable pods of each file
-  Problems problems_;  // as told
+  Problems problems_;  // as reported
   std::set<api::PodKey> dirty_;
   bool settling_ = false;
   bool delivered_ = false;

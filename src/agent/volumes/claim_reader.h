@@ -41,7 +41,7 @@ class ClaimReader {
 
   struct Record {
     std::string ns;
-    std::uint64_t call = 0;  // whose answer counts; 0: none is under way
+    std::uint64_t call = 0;  // id of the call whose answer counts; 0: none is in flight
     std::optional<Result<VolumePtr>> answer;
   };
 

@@ -26,7 +26,7 @@ inline std::string_view plural_of(DataReference::Kind kind) {
   return kind == DataReference::Kind::kSecret ? "secrets" : "configmaps";
 }
 
-/// Their documents; what is missing does not exist.
+/// The documents of the objects; an absent entry does not exist.
 using DataObjects = std::map<DataReference, api::Json>;
 
 }  // namespace spillway::agent

@@ -21,8 +21,8 @@ class DataReader {
   using Key = std::pair<std::string, DataReference>;  // by namespace
 
   struct Reading {
-    bool done = false;                  // answered since it was last asked for by a pod
-    std::optional<api::Json> document;  // absent: it is not there, or `error` keeps it from being known
+    bool done = false;                  // answered since a pod last requested it
+    std::optional<api::Json> document;  // absent: it does not exist, or `error` is why that is unknown
     std::optional<Error> error;         // error of the last read, unless the object does not exist
   };
 

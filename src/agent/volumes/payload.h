@@ -37,7 +37,7 @@ struct PayloadSources {
   bool has_fs_group = false;
 };
 
-/// Is the volume made of files that the agent writes?
+/// True if the agent writes the files of the volume.
 bool has_payload(const api::Volume& volume);
 
 std::set<DataReference> references_of(const api::Volume& volume);
@@ -51,7 +51,7 @@ Result<Payload> payload_of(const api::Pod& pod, const api::Volume& volume, const
 /// The user that all containers of the pod run as by their own words or the pod's.
 std::optional<std::int64_t> fs_user_of(const api::Pod& pod);
 
-/// Why such files cannot be written; upstream's words.
+/// Checks that files with these paths can be written; errors in upstream's words.
 Outcome check_payload_paths(const Payload& payload);
 
 }  // namespace spillway::agent

@@ -87,7 +87,7 @@ void PodTokens::on_answer(const Key& key, const std::string& pod_uid, const Resu
   const std::string_view token = answer ? answer->string_at({"status", "token"}) : std::string_view();
   if (token.empty()) {
     record.error = answer ? make_error(ErrorCode::kInternalError, "the answer has no token") : answer.error();
-    if (!record.token.empty()) arm(key, record, now.mono + kTokenRetry);  // the volume's own retry asks for the others
+    if (!record.token.empty()) arm(key, record, now.mono + kTokenRetry);  // the volume's own retry requests the others
   } else {
     record.error.reset();
     record.token = token;

@@ -1,6 +1,6 @@
-// Tokens of service accounts for the volumes of pods: asked for when a pod starts, renewed before they end.
-// Thread: loop. Bounds: one record per token that a volume of a pod of this node names. Source: Kubernetes docs,
-// "Managing Service Accounts", bound tokens; spec "Pod lifecycle", 7.5, 16.
+// Tokens of service accounts for the volumes of pods: requested when a pod starts, renewed before they expire. Thread:
+// loop. Bounds: one record per token that a volume of a pod of this node names. Source: Kubernetes docs, "Managing
+// Service Accounts", bound tokens; spec "Pod lifecycle", 7.5, 16.
 #pragma once
 
 #include "agent/contract/context.h"
@@ -17,8 +17,8 @@
 
 namespace spillway::agent {
 
-/// When a token that came at `now` and lives that long is to be renewed: at 80 % of its life, after a day at most, up
-/// to ten seconds earlier. `chance`: 0 to 1.
+/// The time until a new token with that life is renewed: 80 % of its life, after a day at most, up to ten seconds
+/// earlier. `chance`: 0 to 1.
 Duration renewal_after(Duration life, double chance);
 
 class PodTokens {
@@ -30,7 +30,7 @@ class PodTokens {
 
   void hold(const std::shared_ptr<const api::Pod>& pod, const TokenWish& wish);
   void release(const std::string& uid);
-  /// Asks for those of the pod that could not be had.
+  /// Requests the pod's tokens again that could not be obtained.
   void ask_again(const std::string& uid);
 
   bool is_answered(const std::string& uid, const TokenWish& wish) const;

@@ -99,7 +99,7 @@ void PodVolumes::update(const std::shared_ptr<const api::Pod>& pod, Now now) {
   if (!same || more) advance(record, now);
 }
 
-/// The volumes of a pod stay what they are. False: these are others.
+/// The volumes of a pod never change. False: they differ, so this is another pod.
 bool PodVolumes::follow_spec(Record& record) {
   const std::vector<api::Volume>& now = record.pod->spec.volumes;
   std::vector<const api::Volume*> specs;
@@ -181,7 +181,7 @@ void PodVolumes::resolve(Record& record, Volume& volume, Now now) {
   volume.asked = true;
 }
 
-/// In upstream's words, which name the step that failed.
+/// The error in upstream's words, which name the step that failed.
 std::string PodVolumes::failure_text(const Record& record, const Volume& volume) {
   const std::string& name = volume.spec->name;
   const std::string& why = volume.error->message;
@@ -200,7 +200,7 @@ std::string PodVolumes::failure_text(const Record& record, const Volume& volume)
 }
 
 void PodVolumes::advance(Record& record, Now now) {
-  if (record.command != 0) return;  // its answer comes here again
+  if (record.command != 0) return;  // its answer is handled here again
   SetUpVolumes command{.uid = record.pod->metadata.uid, .id = 0, .volumes = {}};
   for (Volume& volume : record.volumes) {
     volume.asked = false;
@@ -236,7 +236,7 @@ void PodVolumes::on_set_up(const VolumesSetUp& event, Now now) {
   advance(record, now);
 }
 
-/// A failure is told each time; the next try comes after a growing wait.
+/// Each failure is reported; the next attempt follows after a growing wait.
 void PodVolumes::fail(Record& record, Volume& volume, Error error, Now now) {
   api::ObjectReference about = client::reference_to(*record.pod);
   about.resource_version.clear();
@@ -261,7 +261,7 @@ void PodVolumes::retry(const std::string& uid, Now now) {
     if (!volume.error) continue;
     volume.held_back = false;
     for (const DataReference& each : references_of(*volume.spec)) again.insert({record.pod->metadata.ns, each});
-    if (volume.setup.name.empty()) fail(record, volume, *volume.error, now);  // not supported: said again
+    if (volume.setup.name.empty()) fail(record, volume, *volume.error, now);  // not supported: reported again
     if (!volume.has_payload && !volume.setup.name.empty()) volume.error.reset();
     if (volume.claim && !volume.made) {
       volume.claimed.reset();  // as it is by now

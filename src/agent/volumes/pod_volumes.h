@@ -1,6 +1,6 @@
-// The volumes of the pods of this node: what they are made from is read, the machine is asked to make them, and their
-// files follow the objects they come from for as long as the pod runs. A pod whose volumes are not there waits.
-// Thread: loop. Bounds: one record per pod, one command under way for each. Source: spec "Pod
+// The volumes of the pods of this node: reads their sources, lets the machine make them, and updates their files when
+// the source objects change, as long as the pod runs. A pod waits until its volumes exist. Thread: loop. Bounds: one
+// record per pod, one command in flight for each. Source: spec "Pod
 // lifecycle", 7; Kubernetes docs, "Volumes".
 #pragma once
 
@@ -30,14 +30,14 @@ class PodVolumes {
   /// Called when the volumes of a pod are all there, for the first time.
   void when_ready(std::function<void(const std::string& uid, Now now)> listener) { on_ready_ = std::move(listener); }
 
-  /// Where the labels of this node are: volumes may ask for some.
+  /// Sets the source of this node's labels, which volumes may use.
   void use_node(std::function<api::ObjectMeta()> node) { node_ = std::move(node); }
 
   /// The pod has been created on the machine. `memory_limit`: all its containers have one, their sum.
   void add(const std::shared_ptr<const api::Pod>& pod, std::optional<Bytes> memory_limit, Now now);
-  /// Its metadata may have changed, and its containers may mount more of its volumes.
+  /// The pod's metadata may have changed, and its containers may mount more of its volumes.
   void update(const std::shared_ptr<const api::Pod>& pod, Now now);
-  /// It is being ended: nothing is brought up to date any more.
+  /// The pod is being ended: its volumes are not updated any more.
   void remove(const std::string& uid);
 
   /// True also for a pod that mounts none, and for one that was not added.
@@ -48,7 +48,7 @@ class PodVolumes {
 
   void on_set_up(const VolumesSetUp& event, Now now);
 
-  /// For people and /debug/spillway: no contract.
+  /// State for people and /debug/spillway: no contract.
   api::Json state() const;
 
  private:
@@ -56,11 +56,11 @@ class PodVolumes {
     const api::Volume* spec = nullptr;  // within Record::spec_source
     VolumeSetup setup;
     bool has_payload = false;
-    std::optional<std::string> claim;                      // stands for the volume that it is bound to
-    std::shared_ptr<const api::PersistentVolume> claimed;  // that one, once it is known
+    std::optional<std::string> claim;                      // the volume is the one bound to that claim
+    std::shared_ptr<const api::PersistentVolume> claimed;  // the bound volume, once it is known
     bool asked = false;                                    // the command under way has it
     bool made = false;
-    bool current = false;        // as it was last asked for
+    bool current = false;        // it equals the last request
     bool held_back = false;      // the machine could not make it: not before the next try
     std::optional<Error> error;  // the reason why the volume is missing or out of date
   };
@@ -82,10 +82,10 @@ class PodVolumes {
   static bool follow_spec(Record& record);
   bool is_read(const Record& record, const api::Volume& volume) const;
   void fill(Record& record, Volume& volume, Now now);
-  /// Finds out what the claim stands for, as far as that is known.
+  /// Reads the volume that is bound to the claim, as far as it is known.
   void resolve(Record& record, Volume& volume, Now now);
   static std::string failure_text(const Record& record, const Volume& volume);
-  /// Does what can be done now.
+  /// Executes every step that is possible now.
   void advance(Record& record, Now now);
   void fail(Record& record, Volume& volume, Error error, Now now);
   void settle(Record& record, Now now);

@@ -13,13 +13,13 @@
 
 namespace spillway::agent {
 
-/// Those that a container of the pod mounts, in the order of the specification.
+/// The volumes that a container of the pod mounts, in the order of the specification.
 std::vector<const api::Volume*> mounted_volumes(const api::Pod& pod);
 
-/// Volumes that are read-only whatever a mount says.
+/// Volumes that are read-only even if a mount is not.
 bool is_always_read_only(const api::Volume& volume);
 
-/// How much a directory in memory may hold: the least of what is known and more than nothing.
+/// The size of a directory in memory: the smallest of the known limits above zero.
 std::optional<Bytes> memory_directory_size(const api::EmptyDirVolume& volume, std::optional<Bytes> pod_memory_limit,
                                            std::optional<Bytes> allocatable);
 

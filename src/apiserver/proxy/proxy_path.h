@@ -21,7 +21,7 @@ class ProxyPath {
   struct Ways {
     NodeGateway* nodes = nullptr;           // null: no node can be reached
     PodGateway* pods = nullptr;             // null: no pod can be reached
-    std::string_view scheme = "https";      // of this server, as clients use it
+    std::string_view scheme = "https";      // the server's, as clients use it
     std::size_t open_of_user_max = 32;      // to pods and services
     OpenRequests* open_to_nodes = nullptr;  // counts requests to nodes; null: they are not counted
   };

@@ -20,9 +20,9 @@ struct WriteTools {
   CachedCluster cluster;
   QuotaDesk quotas;
   UpdateTurns turns = {};
-  std::vector<const AdmissionCheck*> checks = {};  // in the order in which they are asked
+  std::vector<const AdmissionCheck*> checks = {};  // in the order of their calls
   WebhookAdmission* webhooks = nullptr;
-  bool warns_of_unattended = false;  // in the order of their calls
+  bool warns_of_unattended = false;  // creates of kinds that no controller here acts on (Resource::unattended)
 };
 
 }  // namespace spillway::apiserver

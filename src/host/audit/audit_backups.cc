@@ -38,7 +38,7 @@ std::string time_text(WallTime at) {
   return text.substr(0, text.size() - 4);
 }
 
-/// When the file of this name was renamed; nullopt: it is no backup. It may end with `also`.
+/// The time at which a file of this name was renamed; nullopt: it is no backup. The name may end with `also`.
 std::optional<WallTime> time_of(std::string_view name, const NameParts& parts, std::string_view also) {
   if (!name.ends_with(also)) return std::nullopt;
   name.remove_suffix(also.size());

@@ -44,7 +44,7 @@ class AuditBackups {
   AuditBackups(const AuditBackups&) = delete;
   AuditBackups& operator=(const AuditBackups&) = delete;
 
-  /// Looks at them, soon. Thread: any.
+  /// Requests a check of the backups. Thread: any.
   void tidy();
 
  private:

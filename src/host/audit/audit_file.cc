@@ -20,7 +20,7 @@ constexpr mode_t kMode = 0600;
 constexpr int kNamesTried = 1'000;  // a millisecond apart
 
 Result<UniqueFd> open_file(const std::string& path, struct stat& found) {
-  // Not waiting: a pipe without a reader would never be opened.
+  // Opened without waiting: opening a pipe without a reader would never return.
   UniqueFd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kMode));
   if (!fd && errno == ELOOP) return invalid(path, "is a symbolic link");
   if (!fd || ::fstat(fd.get(), &found) != 0) return invalid(path, "{}", errno_error({}, errno).message);
@@ -91,7 +91,7 @@ Result<std::string> AuditFile::rename_away(WallTime now) {
   struct stat found = {};
   auto fresh = open_file(options_.path, found);
   if (!fresh) {
-    ::rename(older.c_str(), options_.path.c_str());  // the open one goes on
+    ::rename(older.c_str(), options_.path.c_str());  // the open file stays in use
     return fresh.error();
   }
   ignored(sync_folder_of(options_.path), "the line that follows is synced, and tells if the disk is gone");

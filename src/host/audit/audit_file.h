@@ -25,8 +25,8 @@ class AuditFile {
   static Result<AuditFile> open(Options options);
 
   struct Appended {
-    std::optional<std::string> renamed = {};  // the path that what stood there before has now
-    std::optional<Error> not_renamed = {};    // why it is too long and stays
+    std::optional<std::string> renamed = {};  // the new path of the earlier content
+    std::optional<Error> not_renamed = {};    // why a file that is too long was not renamed
   };
 
   /// All of `lines`, which end with newlines, or nothing of them.

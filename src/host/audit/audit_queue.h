@@ -26,7 +26,7 @@ class AuditQueue {
 
   explicit AuditQueue(Bounds bounds) : bounds_(bounds) {}
 
-  /// There is room for a line of this length. An empty queue takes any.
+  /// True if there is room for a line of this length. An empty queue takes any.
   bool has_room(std::size_t bytes) const;
   /// False: there is no room, and `entry` is as it was.
   [[nodiscard]] bool push(AuditEntry& entry);

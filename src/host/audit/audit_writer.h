@@ -29,19 +29,19 @@ class AuditWriter final : public apiserver::AuditLog {
  public:
   struct Options {
     AuditQueue::Bounds bounds = {};
-    /// If the queue is full: false: new lines are dropped; true: the caller waits, which may be the loop.
+    /// For a full queue: false: new lines are dropped; true: the caller waits, which may be the loop.
     bool blocks = false;
     /// true: a line is synced to the disk before its event is acknowledged.
     bool syncs = false;
     std::size_t write_bytes_max = std::size_t{1} << 20U;  // limit of a single write
     AuditBackupLimits backups = {};
-    /// The line that says that so many are missing. Any thread.
+    /// Makes the line that reports so many lost lines. Any thread.
     std::function<std::string(std::uint64_t lost, WallTime at)> loss_line;
     telemetry::Log log;
     telemetry::Counter lost = {};
   };
 
-  /// `loop`, on which is heard what came of a line, must outlive the writer.
+  /// `loop`, on which the outcome of lines is reported, must outlive the writer.
   AuditWriter(runtime::Loop& loop, AuditFile file, Options options);
   /// Writes what is left.
   ~AuditWriter() override;
@@ -56,7 +56,7 @@ class AuditWriter final : public apiserver::AuditLog {
 
   void enter(AuditEntry entry);
   void lose(std::uint64_t events);
-  // On the thread.
+  // Runs on the thread.
   void drain();
   Outcome write_out(const std::vector<AuditEntry>& batch);
   void say_lost();
@@ -66,14 +66,14 @@ class AuditWriter final : public apiserver::AuditLog {
   runtime::Loop& loop_;
   Options options_;
   AuditFile file_;                       // the thread's
-  bool failing_ = false;                 // the thread's: said in the log
+  bool failing_ = false;                 // the thread's: the failure has been logged
   bool retrying_ = false;                // the thread's
   std::optional<AuditBackups> backups_;  // nullopt: standard output has none
 
   std::mutex mutex_;
   std::condition_variable room_;
   AuditQueue queue_;            // guarded by mutex_
-  std::uint64_t lost_ = 0;      // guarded by mutex_: and not yet said in the log
+  std::uint64_t lost_ = 0;      // guarded by mutex_: not yet reported in the log
   bool scheduled_ = false;      // guarded by mutex_: drain() will run
   runtime::LoopThread thread_;  // last: nothing runs before the rest is there
 };

@@ -20,7 +20,7 @@ namespace spillway::host {
 
 enum class CgroupVersion { kV1, kV2 };
 
-/// On version 2 all of them stand for the one hierarchy.
+/// On version 2 all controllers are in the one hierarchy.
 enum class Controller { kMemory, kCpu, kCpuacct, kPids, kFreezer, kCpuset, kHugetlb };
 
 /// Controllers used besides those that always are: cgroups are made in their hierarchy (version 1), they are enabled
@@ -29,7 +29,7 @@ using ExtraControllers = std::vector<Controller>;
 
 std::string_view to_string(Controller controller);
 
-/// Where the hierarchies are mounted.
+/// The mount points of the hierarchies.
 struct CgroupMounts {
   CgroupVersion version = CgroupVersion::kV2;
   std::string unified;                   // mount point of version 2
@@ -38,11 +38,11 @@ struct CgroupMounts {
   friend bool operator==(const CgroupMounts&, const CgroupMounts&) = default;
 };
 
-/// From the text of /proc/self/mountinfo. kNotFound: no hierarchy with a memory controller.
+/// Parses the text of /proc/self/mountinfo. kNotFound: no hierarchy with a memory controller.
 Result<CgroupMounts> parse_cgroup_mounts(std::string_view mountinfo, const ExtraControllers& extra = {});
 Result<CgroupMounts> read_cgroup_mounts(const ExtraControllers& extra = {});
 
-/// From the text of /proc/self/cgroup: the path of this process in the version 2 hierarchy ("/" if it has none).
+/// Parses the text of /proc/self/cgroup: the path of this process in the version 2 hierarchy ("/" if it has none).
 std::string parse_unified_path(std::string_view proc_cgroup);
 /// The same for the hierarchy that accounts memory in that version.
 std::string parse_memory_path(std::string_view proc_cgroup, CgroupVersion version);
@@ -79,7 +79,7 @@ class CgroupDir {
   /// "/spillway/demo/n1".
   const std::string& path() const { return path_; }
 
-  /// Where it is in the file system, for messages.
+  /// The path of the directory in the file system, for messages.
   std::string file_path(Controller controller) const;
 
   /// True if the hierarchy exists (version 1) or the controller is enabled here (version 2).
@@ -99,10 +99,10 @@ class CgroupDir {
   /// kForbidden: children cannot be made here; names the directory.
   Outcome check_writable() const;
 
-  /// Takes and keeps the exclusive lock of this cgroup; it goes with this object or its process, however that ends.
-  /// kConflict: another process, or another object, holds it, and `again` has no more patience.
+  /// Takes and keeps the exclusive lock of this cgroup; the lock ends with this object or its process, however that
+  /// ends. kConflict: another process, or another object, holds it, and the attempts of `again` are used up.
   Outcome lock(const LockPatience& again = {}) const;
-  /// Both are the same directory of the kernel's.
+  /// True if both are the same directory of the kernel.
   bool is_same_as(const CgroupDir& other) const;
   /// True as long as the name still leads to this very cgroup.
   bool is_child_of(const CgroupDir& parent) const;

@@ -49,7 +49,8 @@ struct CgroupLimits {
 Outcome apply_cpuset(const CgroupDir& cgroup, std::string_view cpus, std::string_view memory_nodes);
 
 /// Memory and pids limits must hold, so failing to set them is an error; so is setting a CPU quota where there is a cpu
-/// controller. Without one, CPU limits are left out. `swap` goes with a memory limit, and as far as the kernel can.
+/// controller. Without one, CPU limits are left out. `swap` is set together with a memory limit, if the kernel supports
+/// it.
 Outcome apply_limits(const CgroupDir& cgroup, const CgroupLimits& limits);
 
 }  // namespace spillway::host

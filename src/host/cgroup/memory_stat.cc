@@ -222,7 +222,7 @@ Result<CgroupMemory> read_memory(const CgroupDir& cgroup, const MemInfo* machine
   SPILLWAY_TRY(usage, read_if_present(cgroup, v1 ? "memory.usage_in_bytes" : "memory.current"));
   SPILLWAY_TRY(stat, read_if_present(cgroup, "memory.stat"));
   SPILLWAY_TRY(limit, read_if_present(cgroup, v1 ? "memory.limit_in_bytes" : "memory.max"));
-  // Stricter than upstream: a node whose usage cannot be told does not have all its memory free.
+  // Stricter than upstream: a node whose usage cannot be read does not count as a node with free memory.
   if (!stat) return Error{ErrorCode::kNotFound, "no such file", cgroup.file_path(Controller::kMemory) + "/memory.stat"};
   if (!v1 && machine != nullptr) SPILLWAY_TRY_VOID(parse_stat_lines(*stat, {}));
   files.usage = std::move(usage);

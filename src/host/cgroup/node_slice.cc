@@ -44,7 +44,7 @@ Error explain(const Error& error) {
   return error;
 }
 
-/// The version 2 cgroup this process runs in, made fit to hold others: processes may only live in leaves, so this
+/// The version 2 cgroup this process runs in, prepared to hold other cgroups: processes may only be in leaves, so this
 /// process moves into one.
 Result<CgroupDir> enter_own_leaf(const CgroupDir& root) {
   SPILLWAY_TRY(text, read_file("/proc/self/cgroup"));
@@ -96,7 +96,7 @@ std::vector<UniqueFd> tell_to_end(const CgroupDir& cgroup) {
   return told;
 }
 
-/// Until all have ended, at most `grace`.
+/// Waits until all processes have ended, at most for `grace`.
 void wait_for_all(std::vector<UniqueFd> told, Duration grace) {
   for (Duration waited{}; !told.empty() && waited < grace;) {
     std::vector<pollfd> polled;
@@ -117,7 +117,7 @@ Outcome end_node(const CgroupDir& instance, const std::string& name, Duration gr
   if (!node) return node.error().code == ErrorCode::kNotFound ? Outcome() : Outcome(node.error());
   if (const Outcome locked = node->lock(); !locked)
     return make_error(ErrorCode::kConflict, "{} is run by another process, and left as it is", node->path());
-  if (!node->is_child_of(instance)) return {};  // its process has removed it; what has the name now is another's
+  if (!node->is_child_of(instance)) return {};  // its process has removed it; the name belongs to a new one
   if (!node->open_child(std::string(kSupervisorsFolder))) return {};
   if (const auto pods = node->open_child("kubepods")) wait_for_all(tell_to_end(*pods), grace);
   return destroy_tree(instance, name, kDeathMax);

@@ -23,8 +23,8 @@ namespace spillway::host {
 
 /// Below the root: the folder of the instances.
 inline constexpr std::string_view kNodesFolder = "spillway";
-/// In a node, beside that of its pods: the supervisors of containers that are processes. A node whose containers a
-/// container runtime has is without it.
+/// The folder of container supervisors in a node, beside that of its pods. A node that uses a container runtime has
+/// none.
 inline constexpr std::string_view kSupervisorsFolder = "supervisors";
 
 enum class NodeRoot { kSlice, kHost };
@@ -44,7 +44,7 @@ struct NodeSliceOptions {
 
 /// Finds the cgroup to create the node's cgroups in, without changing anything; an error names what is missing and how
 /// to get it. On version 2 a process without the right to the whole hierarchy moves into a leaf of its own cgroup and
-/// builds beside it. kForbidden: no right to make cgroups. kNotFound: no memory controller to be had. kConflict: its
+/// builds beside it. kForbidden: no right to make cgroups. kNotFound: no memory controller is available. kConflict: its
 /// own cgroup is shared.
 Result<CgroupDir> find_writable_root(const CgroupMounts& mounts);
 
@@ -61,13 +61,13 @@ Outcome check_node_memory(Bytes memory);
 
 class NodeSlice {
  public:
-  /// Another process's node: it is measured, and nothing of it is made, limited, locked or removed. `root` is that of
-  /// the hierarchy. kNotFound: there is no such tree.
+  /// The node of another process: it is only measured, and nothing is created, limited, locked or removed. `root` is
+  /// the root of the hierarchy. kNotFound: there is no such tree.
   static Result<NodeSlice> attach(CgroupDir root, KubeletTree tree);
 
-  /// `root` comes from find_writable_root (or is a fake tree). Leftovers of the same node of a dead process are killed
-  /// and removed first, unless they are to be kept. kConflict: a running process has a node of that name. kInvalid: a
-  /// bad name or size.
+  /// `root` is a result of find_writable_root (or a fake tree). Cgroups that a dead process left for the same node are
+  /// killed and removed first, unless they are to be kept. kConflict: a running process has a node of that name.
+  /// kInvalid: a bad name or size.
   static Result<NodeSlice> create(CgroupDir root, NodeSliceOptions options);
 
   /// The tree of a kubelet with systemd's cgroup driver, of a node that is the whole machine: slices that systemd has
@@ -131,8 +131,8 @@ class NodeSlice {
 /// Ends pods that no agent will take over: their program is removed, or the machine goes down. Thread: main; waits. In
 /// all nodes of `instance` (NodeSliceOptions) below `root`, processes in pods get SIGTERM, after `grace` the remaining
 /// ones get SIGKILL, and the cgroups are removed. It is no error if there are none; nodes whose pods belong to a
-/// container runtime are left alone. kConflict: an agent still runs one of the nodes, which is left alone; the others
-/// are ended.
+/// container runtime are skipped. kConflict: an agent still runs one of the nodes, which is skipped; the others are
+/// ended.
 Outcome end_left_nodes(const CgroupDir& root, const std::string& instance, Duration grace);
 
 }  // namespace spillway::host

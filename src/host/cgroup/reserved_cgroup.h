@@ -15,8 +15,8 @@ namespace spillway::host {
 /// hierarchies of memory, cpu and pids (version 1) or without these controllers (version 2).
 Result<CgroupDir> open_reserved(const CgroupDir& root, const std::string& path);
 
-/// Sets the limits; its swap stays as it is. kConflict: its working set is above the memory limit, and on version 2 the
-/// kernel would end daemons to get below it. Else as open_reserved().
+/// Sets the limits; its swap is not changed. kConflict: its working set is above the memory limit, and on version 2 the
+/// kernel would end daemons to get below it. Other errors are those of open_reserved().
 Outcome limit_reserved(const CgroupDir& root, const std::string& path, CgroupLimits limits);
 
 }  // namespace spillway::host

@@ -22,7 +22,7 @@ std::shared_ptr<ContainerHandle> make_handle(const CgroupDir& cgroup) {
   const auto pid = oldest_process(cgroup);
   if (!pid) return nullptr;
   Result<UniqueFd> pidfd = open_pidfd(*pid);
-  if (!pidfd || oldest_process(cgroup) != pid) return nullptr;  // it ended, and the number may be another's
+  if (!pidfd || oldest_process(cgroup) != pid) return nullptr;  // it ended, and its number may be reused
   auto handle = std::make_shared<ContainerHandle>();
   handle->pidfd = *std::move(pidfd);
   handle->directory.reset(::fcntl(cgroup.fd(Controller::kMemory), F_DUPFD_CLOEXEC, 3));
@@ -103,7 +103,7 @@ void ForeignRuntime::set_pods(const std::vector<agent::PodPlace>& pods) {
   pods_ = std::move(next);
 }
 
-/// Pods come and go without our doing: everything is looked for again, what is still there is kept.
+/// Pods are added and removed by others: everything is searched again, and what still exists is kept.
 void ForeignRuntime::look_for(Entry& entry) {
   Result<CgroupDir> cgroup = finder_.find(entry.place, std::move(entry.cgroup));
   entry.cgroup = cgroup ? *std::move(cgroup) : CgroupDir();
@@ -122,7 +122,7 @@ void ForeignRuntime::look_for(Entry& entry) {
       const auto named = std::ranges::find(entry.place.containers, container.found.id, &agent::NamedContainer::id);
       if (named != entry.place.containers.end()) {
         container.name = named->name;
-      } else if (storage != nullptr) {  // the status comes later
+      } else if (storage != nullptr) {  // the status follows
         const agent::RuntimeContainer* told = agent::find_container(storage->runtime, container.found.id);
         if (told != nullptr) container.name = told->name;
       }
@@ -271,8 +271,8 @@ void ForeignRuntime::stop(const agent::StopPod& command) {
   pursue(command.uid);
 }
 
-/// Until no process of its containers is left, and, if asked, nothing they wrote. A sandbox that outlives them is the
-/// kubelet's to end.
+/// Kills until no process of its containers is left and, if requested, none of their files. A sandbox that outlives
+/// them is left to the kubelet.
 void ForeignRuntime::pursue(const std::string& uid) {
   const auto found = pods_.find(uid);
   if (found == pods_.end() || !found->second.ending) return;
@@ -314,7 +314,7 @@ bool ForeignRuntime::is_storage_freed(const Entry& entry) const {
          !agent::holds_containers(storage->runtime, entry.place.cgroup_uid);
 }
 
-/// Tried again until it has worked; that it has not is said once.
+/// Repeats the kill until it succeeds; the failure is reported once.
 void ForeignRuntime::kill(Entry& entry) {
   for (const Container& container : entry.containers) {
     if (container.found.monitor) continue;

@@ -1,7 +1,7 @@
-// The machine under a companion: another kubelet's pods in another kubelet's cgroups. Executes what a companion asks:
-// looks, and ends pods. It starts nothing, makes nothing and removes nothing.
-// Thread: loop. Never waits; events come later, never from inside execute(). Source: agent/companion/companion.h;
-// docs/adr/0007-companion.md.
+// The machine under a companion: another kubelet's pods in another kubelet's cgroups. Executes the commands of a
+// companion: observes, and ends pods. It starts, creates and removes nothing.
+// Thread: loop. Never waits; events are emitted later, never from inside execute(). Source:
+// agent/companion/companion.h; docs/adr/0007-companion.md.
 #pragma once
 
 #include "agent/companion/foreign_pods.h"
@@ -24,7 +24,7 @@
 
 namespace spillway::host {
 
-/// kDryRun: whatever is asked, nothing is signalled.
+/// kDryRun: no command sends a signal.
 enum class Signals { kSent, kDryRun };
 
 class ForeignRuntime final : public agent::Host {
@@ -54,13 +54,13 @@ class ForeignRuntime final : public agent::Host {
   /// The target for the reaction thread; null: the pod has no cgroup.
   std::shared_ptr<const ReactionTarget> find_target(const std::string& uid);
 
-  /// As of ProcessRuntime.
+  /// The same as ProcessRuntime::listen().
   void listen(std::function<void()> before_event, std::function<void()> targets_changed) {
     before_event_ = std::move(before_event);
     targets_changed_ = std::move(targets_changed);
   }
 
-  /// The same pass that answers Observe, at once; disks that are not judged are in it too.
+  /// The reading that answers Observe, at once; it includes disks that are not evaluated.
   Result<api::Summary> observe_now();
   std::vector<PodView> views() const;
 
@@ -82,7 +82,7 @@ class ForeignRuntime final : public agent::Host {
     Duration wait = milliseconds(2);
     runtime::Loop::TimerId timer = 0;
     bool storage_freed = false;      // wanted
-    bool failure_told = false;       // that a kill did not work
+    bool failure_told = false;       // a failed kill has been reported
     std::optional<Instant> stopped;  // no process was left
   };
 

@@ -11,7 +11,7 @@
 
 namespace spillway::host {
 
-/// Where those of one pod are.
+/// The place of one pod's files.
 struct PodFolder {
   std::string uid;        // as the kubelet has it
   std::string logs;       // "/var/log/pods/<namespace>_<name>_<uid>": a folder for each container

@@ -15,7 +15,7 @@
 namespace spillway::host {
 
 /// Detects the driver that made the tree below `cgroup_root`: the one whose kubepods exists, `configured` if both do.
-/// kNotFound: neither exists; the error says why that can be.
+/// kNotFound: neither exists; the error names possible causes.
 Result<agent::CgroupDriver> detect_driver(const CgroupDir& root, const std::string& cgroup_root,
                                           agent::CgroupDriver configured);
 

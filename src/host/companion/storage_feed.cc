@@ -30,7 +30,7 @@ Result<agent::FileSystem> read_file_system(const std::string& path) {
   return agent::FileSystem{std::move(sizes), device};
 }
 
-/// The first problem is the one that is told.
+/// Keeps the first problem, which is the one reported.
 void note(std::string& problem, const Error& error) {
   if (problem.empty()) problem = error.text();
 }

@@ -1,6 +1,6 @@
-// The storage of another kubelet's pods, asked for in rounds on a thread of its own: the container runtime first, then
-// the file systems it names, then the pods' logs. Volumes are walked on another thread, a few files at a time. Readers
-// get the last figures and never wait. Thread: loop. Bounds: a round at a time, at least kRoundInterval apart,
+// The storage of another kubelet's pods, read in rounds on a thread of its own: the container runtime first, then the
+// file systems it names, then the pods' logs. Volumes are walked on another thread, a few files at a time. Readers get
+// the last figures and never wait. Thread: loop. Bounds: a round at a time, at least kRoundInterval apart,
 // CriClient::kRoundTimeout for the runtime, no more than kFileSystemsMax file systems; figures older than kAgeMax are
 // dropped. Source: spec "Node agent", 10, 11; agent/companion/foreign_storage.h.
 #pragma once
@@ -49,7 +49,7 @@ class StorageFeed {
   /// Volumes of the pod that were walked, on the node's file system.
   std::vector<api::VolumeStats> volumes(const PodFolder& pod, const std::optional<api::FsStats>& node_fs) const;
 
-  /// Why figures are missing; empty: none is, as far as was asked.
+  /// The reason for missing figures; empty: no requested figure is missing.
   const std::string& problem() const { return problem_; }
 
  private:

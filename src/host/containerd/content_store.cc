@@ -96,7 +96,7 @@ void ContentStore::release_lease() {
   grpc::ClientContext context;
   impl_->prepare(context);
   leases::Deleted answer;
-  impl_->keepers->Delete(&context, request, &answer);  // one that stays ends by itself
+  impl_->keepers->Delete(&context, request, &answer);  // a lease that is not deleted expires by itself
 }
 
 Outcome ContentStore::write(const StoredBlob& blob, const Read& read) {

@@ -40,8 +40,8 @@ class ContentStore {
   ContentStore(const ContentStore&) = delete;
   ContentStore& operator=(const ContentStore&) = delete;
 
-  /// Until it is released, what is written stays although no image refers to it yet. `end`: it ends by itself then, as
-  /// RFC 3339.
+  /// Until the lease is released, written content stays although no image refers to it yet. `end`: the time at which
+  /// the lease expires by itself, as RFC 3339.
   Outcome take_lease(const std::string& id, const std::string& end);
   void release_lease();
 

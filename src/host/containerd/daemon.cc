@@ -324,7 +324,7 @@ Result<Daemon> start_daemon(const DaemonPlaces& places, const DaemonSettings& se
         return *std::move(found);
       }
     }
-    end_process(found->process.get(), kDaemonEndMax);  // its containers run on
+    end_process(found->process.get(), kDaemonEndMax);  // its containers keep running
   }
   if (is_of_earlier_boot(places)) SPILLWAY_TRY_VOID(clear_state(places));
   SPILLWAY_TRY_VOID(make_private_directory(places.temporary()));

@@ -22,10 +22,10 @@ struct Daemon {
   pid_t pid = 0;
   UniqueFd process;  // a pidfd
   std::string version;
-  bool taken_over = false;  // it ran already
+  bool taken_over = false;  // it was running already
 };
 
-/// The record of the daemon's process: enough to tell it from a later one with the same number.
+/// The record of the daemon's process: enough to distinguish it from a later one with the same number.
 struct DaemonProcess {
   pid_t pid = 0;
   std::uint64_t started_ticks = 0;  // since the boot
@@ -51,8 +51,8 @@ inline constexpr Duration kDaemonPoll = milliseconds(20);
 /// The daemon that an earlier process of this machine left running; nullopt: none runs.
 std::optional<Daemon> find_daemon(const DaemonPlaces& places);
 
-/// Ends it and, afterwards, whatever is left of it: shims, mounts, its state. Images stay. At most kDaemonEndMax.
-/// kConflict: something stays mounted; its name is in the error.
+/// Ends the daemon, then its shims, its mounts and its state. Images stay. At most kDaemonEndMax. kConflict: something
+/// stays mounted; its name is in the error.
 Outcome end_daemon(const DaemonPlaces& places, Daemon daemon);
 
 /// The same for one that an earlier process left, if it did; its containers end with it. Nothing is done where none

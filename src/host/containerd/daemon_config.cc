@@ -9,7 +9,7 @@
 namespace spillway::host {
 namespace {
 
-constexpr std::size_t kSocketPathMax = 107;  // that of sockaddr_un, without its NUL
+constexpr std::size_t kSocketPathMax = 107;  // the limit of sockaddr_un, without the NUL
 constexpr std::string_view kLongestSuffix = ".ttrpc";
 
 /// A basic string of TOML.

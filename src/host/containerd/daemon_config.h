@@ -9,7 +9,7 @@
 
 namespace spillway::host {
 
-/// Where everything of one containerd lies, below one directory that only root can enter.
+/// The paths of one containerd, all below one directory that only root can enter.
 struct DaemonPlaces {
   std::string base;
 

@@ -21,7 +21,7 @@
 namespace spillway::host {
 namespace {
 
-constexpr std::string_view kFallbackFile = "90-spillway.conflist";  // another configuration comes before it
+constexpr std::string_view kFallbackFile = "90-spillway.conflist";  // any other configuration sorts before it
 constexpr Duration kImageSeenMax = seconds(20);                     // by the CRI plug-in, which is notified of it
 
 bool is_network_file(const std::filesystem::path& path) {

@@ -1,8 +1,8 @@
 // Calls to a container runtime over its socket (gRPC, CRI v1), as documents: requests and answers have the field names
 // of cri.proto, zero values left out.
-// Thread: loop; connections and encoding have a thread of their own, and answers come on the loop, never from inside
-// call(). Bounds: kUnderWayMax calls at a time, each with a deadline, 16 MiB per answer. Source: Kubernetes docs,
-// "Container Runtime Interface (CRI)"; spec "Node agent", 20.
+// Thread: loop; connections and encoding have a thread of their own, and answers are delivered on the loop, never from
+// inside call(). Bounds: kUnderWayMax calls at a time, each with a deadline, 16 MiB per answer. Source: Kubernetes
+// docs, "Container Runtime Interface (CRI)"; spec "Node agent", 20.
 #pragma once
 
 #include "api/json/json.h"
@@ -52,7 +52,7 @@ class CriCalls final : public RuntimeCalls {
   std::shared_ptr<Impl> impl_;
 };
 
-/// For calls that nothing else bounds; upstream's default.
+/// The time-out of calls that nothing else bounds; upstream's default.
 inline constexpr Duration kRuntimeCallMax = minutes(2);
 
 struct RuntimeName {
@@ -64,11 +64,11 @@ struct RuntimeName {
 /// process. kServiceUnavailable: no program answers, or it does not speak CRI v1.
 Result<RuntimeName> ask_runtime_name(const std::string& socket);
 
-/// The cgroup driver of that runtime; nullopt: it does not say. Waits, at most 10 s; for the start of a process.
-/// kServiceUnavailable: it does not answer.
+/// The cgroup driver of that runtime; nullopt: the runtime does not report it. Waits, at most 10 s; called at the start
+/// of a process. kServiceUnavailable: it does not answer.
 Result<std::optional<cgroups::CgroupDriver>> ask_cgroup_driver(const std::string& socket);
 
-/// As upstream's agent prints such an error: "rpc error: code = NotFound desc = …".
+/// The text in which upstream's agent prints such an error: "rpc error: code = NotFound desc = …".
 std::string rpc_text(const Error& error);
 
 /// 0: absent.

@@ -27,7 +27,8 @@ WallTime wall_time_of(std::int64_t nanos) {
   return WallTime(std::chrono::duration_cast<WallTime::duration>(nanoseconds(nanos)));
 }
 
-/// nullopt: it was not measured; a time must be above zero, and runtimes say 0 for what they have not looked at yet.
+/// nullopt: it was not measured; a time must be above zero, and runtimes return 0 for layers that they have not
+/// measured yet.
 std::optional<agent::LayerUsage> usage_of(const cri::FilesystemUsage& usage) {
   if (usage.timestamp() <= 0) return std::nullopt;
   agent::LayerUsage layer{.mountpoint = usage.fs_id().mountpoint(),

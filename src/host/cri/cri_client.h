@@ -24,8 +24,8 @@ class CriClient {
   CriClient(const CriClient&) = delete;
   CriClient& operator=(const CriClient&) = delete;
 
-  /// kServiceUnavailable: it cannot be reached, or speaks no CRI v1. kTimeout: it did not answer in time. kInvalid: it
-  /// says too much.
+  /// kServiceUnavailable: the runtime cannot be reached, or does not implement CRI v1. kTimeout: it did not answer in
+  /// time. kInvalid: its answer is too long.
   Result<agent::RuntimeReport> report();
 
   /// The call under way and all later ones end at once.

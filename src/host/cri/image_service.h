@@ -1,4 +1,4 @@
-// The images of a container runtime, asked for over its socket (gRPC, CRI v1).
+// The images of a container runtime, managed over its socket (gRPC, CRI v1).
 // Thread: any but the loop: calls wait, each at most kCallMax, a pull at most kPullMax; one at a time. Errors:
 // kNotFound: there is no such image; kServiceUnavailable: the runtime cannot be reached; kTimeout; else kInternalError.
 // Source: Kubernetes docs, "Container Runtime Interface (CRI)".
@@ -42,7 +42,7 @@ class ImageService {
   /// The id of what was pulled.
   Result<std::string> pull(const std::string& name);
   Outcome remove(const std::string& id);
-  /// The image of the runtime's sandboxes; empty: the runtime does not say.
+  /// The image of the runtime's sandboxes; empty: the runtime does not report it.
   Result<std::string> sandbox_image();
   /// The images of containers, running or ended, as the runtime writes them: ids, names, digests.
   Result<std::set<std::string>> in_use();
@@ -52,7 +52,7 @@ class ImageService {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Those that no container uses. Never a pinned one, and none of which `kept` is a name.
+/// The images that no container uses. Pinned images, and images with a name in `kept`, are left out.
 std::vector<RuntimeImage> unused_images(const std::vector<RuntimeImage>& images, const std::set<std::string>& in_use,
                                         const std::set<std::string>& kept);
 

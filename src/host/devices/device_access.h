@@ -7,11 +7,11 @@
 
 namespace spillway::host {
 
-/// Can the container find everything? Errors name what it cannot: a device or mount that is to appear under another
-/// path or is not there, a CDI device. Nothing keeps it from writing to a mount that says readOnly. Annotations are for
+/// Checks that the container can use its whole grant. Errors name what it cannot use: a device or mount that is to
+/// appear under another path or does not exist, a CDI device. A readOnly mount is not enforced. Annotations are for
 /// runtimes that read them; this one does not.
-/// kHost: the container sees the host's files where they are. kOwn: it has a view of its own, where everything can be
-/// mounted anywhere.
+/// kHost: the container sees the host's files where they are. kOwn: it has a view of its own, where mounts may be at
+/// any path.
 enum class DeviceView { kHost, kOwn };
 
 Outcome check_device_access(const agent::DeviceGrant& grant, DeviceView view = DeviceView::kHost);

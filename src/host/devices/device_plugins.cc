@@ -221,12 +221,12 @@ struct DevicePlugins::Impl {
     directory.remove_socket(kSocketName);
   }
 
-  /// The socket is ours: gRPC, its threads and its memory come with the first plugin.
+  /// The socket is opened by this object: gRPC, its threads and its memory start with the first plugin.
   Outcome listen() {
     const std::string path = directory.path_of(kSocketName);
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    path.copy(address.sun_path, sizeof address.sun_path - 1);  // its length has been checked
+    path.copy(address.sun_path, sizeof address.sun_path - 1);  // the length has been checked
     listener.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!listener ||
         ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||  // NOLINT
@@ -343,7 +343,7 @@ struct DevicePlugins::Impl {
     ending.erase(id);
   }
 
-  /// Another registration takes its place. The stream lives until gRPC is done with it.
+  /// Another registration replaces the plugin. The stream lives until gRPC has finished with it.
   std::map<agent::PluginId, Plugin>::iterator drop(std::map<agent::PluginId, Plugin>::iterator plugin) {
     if (plugin->second.stream) {
       plugin->second.stream->cancel();

@@ -1,9 +1,9 @@
-// The device-plugin service of a node: plugins register on kubelet.sock in the directory, each is then listened to and
-// asked over its own socket beside it (gRPC, v1beta1). Tells what happened as agent::DeviceEvent and carries out
-// agent::DeviceCommand. Keeps the agent's checkpoint in the same directory.
+// The device-plugin service of a node: plugins register on kubelet.sock in the directory, each is then watched and
+// called over its own socket beside it (gRPC, v1beta1). Reports agent::DeviceEvent and executes agent::DeviceCommand.
+// Keeps the agent's checkpoint in the same directory.
 // Thread: loop; gRPC's threads only post values to it. Never waits, but for destruction, which waits until every call
-// under way has been cancelled. Bounds: kPluginsMax plugins, kDevicesPerPluginMax devices each, 16 MiB per message,
-// 30 s per call.
+// in flight has been cancelled. Bounds: kPluginsMax plugins, kDevicesPerPluginMax devices each, 16 MiB per message, 30
+// s per call.
 // Source: Kubernetes docs, "Device Plugins"; spec "Pod admission", 5.
 #pragma once
 

@@ -14,8 +14,8 @@ class PluginDirectory {
  public:
   static constexpr std::string_view kCheckpointName = "devices.json";
 
-  /// Makes the directory and removes the sockets in it, that is how plugins learn that the agent is a new one. Other
-  /// files stay. kInvalid: no socket called `socket` can be in it, its path would be longer than 107 bytes.
+  /// Makes the directory and removes the sockets in it, by which plugins notice a new agent. Other files stay.
+  /// kInvalid: no socket called `socket` can be in it, its path would be longer than 107 bytes.
   static Result<PluginDirectory> open(const std::string& path, std::string_view socket);
 
   const std::string& path() const { return path_; }

@@ -1,5 +1,5 @@
-// Files that ended containers leave on disk: their logs, and what an ended pod has written. Deleting them is all a node
-// of the process runtime can free by itself. Thread: any but the loop (it waits for the disk). Source: Kubernetes docs,
+// Files that ended containers leave on disk: their logs, and files that an ended pod has written. A node of the process
+// runtime can free nothing else by itself. Thread: any but the loop (it waits for the disk). Source: Kubernetes docs,
 // "Node-pressure Eviction", reclaiming node level resources.
 #pragma once
 

@@ -1,8 +1,8 @@
 // Disk usage of pods' directories, in bytes and inodes. A thread of its own walks a bounded number of files at a time
-// and pauses after each batch, so that measuring causes little load. Answers come from the last complete walk of a pod;
-// before the first there is none. Hard links within a pod count once; other file systems below are left out. Thread:
-// loop. Bounds: a walk gives up after a million files, without a result. Source: spec "Eviction manager", 7, 9; spec
-// "Node agent", 10.3.
+// and pauses after each batch, so that measuring causes little load. Answers are those of the last complete walk of a
+// pod; before the first there is none. Hard links within a pod count once; other file systems below are left out.
+// Thread: loop. Bounds: a walk gives up after a million files, without a result. Source: spec "Eviction manager", 7, 9;
+// spec "Node agent", 10.3.
 #pragma once
 
 #include "base/time.h"
@@ -35,7 +35,7 @@ class DirectoryWalk {
   DirectoryWalk(DirectoryWalk&&) noexcept;
   DirectoryWalk& operator=(DirectoryWalk&&) noexcept;
 
-  /// Looks at no more than `files_max` further entries; true when it is done.
+  /// Visits no more than `files_max` further entries; true when the walk is complete.
   bool step(std::size_t files_max);
   /// nullopt: the directory cannot be read, or holds too much. `at` is left open.
   std::optional<DirectoryUsage> result() const;
@@ -47,7 +47,7 @@ class DirectoryWalk {
 
 class DiskUsage {
  public:
-  /// How many entries are looked at in one go, and the pause after it.
+  /// The number of entries visited at a time, and the pause after them.
   struct Budget {
     std::size_t files = 2000;
     Duration pause = milliseconds(10);

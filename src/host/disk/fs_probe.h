@@ -1,5 +1,5 @@
-// Sizes of the file system that holds a directory, asked for on a thread of its own because statfs may hang.
-// Thread: loop. Source: spec "Node agent", 10.2 (node.fs).
+// Sizes of the file system that holds a directory, read on a thread of its own because statfs may hang. Thread: loop.
+// Source: spec "Node agent", 10.2 (node.fs).
 #pragma once
 
 #include "api/object/summary.h"

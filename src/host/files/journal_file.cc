@@ -47,7 +47,7 @@ void JournalFile::append(const agent::JournalLine& line) {
   const std::string text = std::visit([](const auto& held) { return agent::to_line(held); }, line) + '\n';
   const ssize_t written = ::write(file_.get(), text.data(), text.size());
   if (written != static_cast<ssize_t>(text.size())) {
-    // The eviction goes on: a full disk must not keep a node from saving its memory.
+    // The eviction continues: a full disk must not keep a node from saving its memory.
     log_.error("journal entry was not written", {{"file", path_}, {"error", std::strerror(errno)}});
     return;
   }

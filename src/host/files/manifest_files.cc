@@ -118,7 +118,7 @@ void ManifestFiles::arm(Duration delay) {
 }
 
 void ManifestFiles::read() {
-  watch();  // first: what changes from here on is told
+  watch();  // first, so that no later change is missed
   if (thread_.busy()) {
     again_ = true;
     return;

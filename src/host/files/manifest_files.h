@@ -24,7 +24,7 @@ inline constexpr std::size_t kManifestBytesMax = 1024 * 1024;
 
 class ManifestFiles {
  public:
-  /// From the text of a file to a document; runs on the reading thread.
+  /// Parses the text of a file to a document; runs on the reading thread.
   using Parse = Result<api::Json> (*)(const std::string& file, const std::string& text);
   using Listener = std::function<void(const agent::StaticManifests&)>;
 

@@ -56,7 +56,7 @@ std::string name_of(const std::string& path) {
   return std::to_string(recording_segment_number(path).value_or(0));
 }
 
-/// Those that are still there, the latest of them if there are more than are shown.
+/// The existing segments, the latest of them if there are more than are shown.
 api::Json segments_json(const std::string& directory) {
   api::Json list = api::Json::array();
   const auto paths = recording_segments(directory);
@@ -81,7 +81,7 @@ api::Response list_page(const std::string& directory) {
   return answer_of(api::Json::object({{"segments", segments_json(directory)}, {"kept", std::move(kept)}}));
 }
 
-/// Only what a list names is opened: no text of the path becomes part of a file's name.
+/// Only files that a list names are opened: no text of the path becomes part of a file's name.
 std::optional<std::string> find_segment(const std::string& directory, const Asked& asked) {
   std::string from = directory;
   if (!asked.copy.empty()) {

@@ -192,7 +192,7 @@ Outcome RecordingRing::begin(const std::string& bytes) {
 }
 
 Outcome RecordingRing::write(const std::string& bytes) {
-  if (!file_) return {};  // said already
+  if (!file_) return {};  // reported already
   Segment& segment = segments_.back();
   prune(static_cast<std::int64_t>(bytes.size()));
   if (const Outcome written = write_all(file_.get(), bytes, path_of(segment.number)); !written) {

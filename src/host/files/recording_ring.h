@@ -1,6 +1,6 @@
-// The recording of a node's eviction engine on disk: segment files in a directory of their own, the oldest of which go
-// when all are too long, and copies of the whole that something asked for, as hard links. A thread writes; who records
-// never waits for the disk, and what does not find room is dropped, counted and said once.
+// The recording of a node's eviction engine on disk: segment files in a directory of their own, the oldest of which are
+// deleted when all together are too long, and requested copies of the whole, as hard links. A thread writes; recording
+// never waits for the disk, and records without room are dropped, counted and reported once.
 // Thread: loop, except stats(). Bounds: bytes_max on disk and as much again for every copy (kept_max), waiting_max in
 // memory. Files have mode 0600, directories 0700. No fsync: a crash of the machine may cost the end.
 // Source: docs/adr/0024-recordings.md.
@@ -79,7 +79,7 @@ class RecordingRing final : public recording::Sink {
   explicit RecordingRing(Options options, std::deque<Segment> segments);
 
   bool enter(Item item);
-  // On the thread.
+  // Runs on the thread.
   void drain();
   void carry_out(const Item& item);
   Outcome begin(const std::string& bytes);
@@ -115,7 +115,7 @@ Result<std::vector<std::string>> recording_segments(const std::string& directory
 
 /// Names of the copies in a ring's directory, oldest first: "20261124T103000Z-oom-kill".
 std::vector<std::string> recording_copies(const std::string& directory);
-/// Where the copy of that name lies.
+/// The path of the copy of that name.
 std::string recording_copy(const std::string& directory, const std::string& name);
 /// The number in a segment's path; nullopt: the path is not a segment's.
 std::optional<std::uint64_t> recording_segment_number(const std::string& path);

@@ -1,5 +1,5 @@
-// The file that says which name servers the machine's resolver asks: resolvConf of a KubeletConfiguration.
-// Thread: any that may wait for the disk. Source: resolv.conf(5); spec "Pod lifecycle", 6.9.
+// The file with the name servers of the machine's resolver: resolvConf of a KubeletConfiguration. Thread: any that may
+// wait for the disk. Source: resolv.conf(5); spec "Pod lifecycle", 6.9.
 #pragma once
 
 #include "base/error.h"
@@ -8,7 +8,8 @@
 
 namespace spillway::host {
 
-/// Its text. An error has upstream's words, which pods are told: "open /etc/resolv.conf: no such file or directory".
+/// The text of the file. An error has upstream's words, which pods are shown: "open /etc/resolv.conf: no such file or
+/// directory".
 Result<std::string> read_resolver_file(const std::string& path);
 
 }  // namespace spillway::host

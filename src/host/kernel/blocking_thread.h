@@ -18,8 +18,8 @@ class BlockingThread {
   using Job = std::move_only_function<runtime::Loop::Task()>;
 
   BlockingThread(runtime::Loop& loop, std::size_t queue_max);
-  /// Jobs that have not begun are dropped. One that is running is waited for, at most a second, then abandoned: its
-  /// thread ends by itself, its result goes nowhere.
+  /// Jobs that have not begun are dropped. A running job is waited for, at most a second, then abandoned: its thread
+  /// ends by itself, its result is dropped.
   ~BlockingThread();
   BlockingThread(const BlockingThread&) = delete;
   BlockingThread& operator=(const BlockingThread&) = delete;

@@ -21,7 +21,7 @@ constexpr std::uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
 constexpr std::uint32_t kArchitecture = 0;
 #endif
 
-/// Calls after this one are younger than the table (Linux 6.8): programs expect that a kernel does not know them.
+/// Calls after this one are younger than the table (Linux 6.8): the filter answers them as a kernel without them does.
 constexpr std::uint32_t kLastKnownCall = 461;
 constexpr std::uint32_t kNamespaceFlags =
     CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
@@ -74,7 +74,7 @@ constexpr CallRule kRules[] = {
     SPILLWAY_CALL(swapon, CAP_SYS_ADMIN),
     SPILLWAY_CALL(umount2, CAP_SYS_ADMIN),
     SPILLWAY_CALL(unshare, CAP_SYS_ADMIN),
-    // Other processes, and memory policies.
+    // Access to other processes, and memory policies.
     SPILLWAY_CALL(get_mempolicy, CAP_SYS_NICE),
     SPILLWAY_CALL(kcmp, CAP_SYS_PTRACE),
     SPILLWAY_CALL(mbind, CAP_SYS_NICE),
@@ -109,7 +109,7 @@ constexpr CallRule kRules[] = {
 
 constexpr std::uint32_t kNumberAt = offsetof(seccomp_data, nr);
 constexpr std::uint32_t kArchitectureAt = offsetof(seccomp_data, arch);
-constexpr std::uint32_t kFirstArgumentAt = offsetof(seccomp_data, args);  // its lower half: little-endian
+constexpr std::uint32_t kFirstArgumentAt = offsetof(seccomp_data, args);  // the lower half: little-endian
 
 sock_filter load_word(std::uint32_t at) {
   return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at);

@@ -1,5 +1,5 @@
-// The system calls that a container with seccomp profile RuntimeDefault may not make: those that the default profile of
-// the well-known container runtimes refuses, as a table. A capability that a container was given lifts the rules that
+// The system calls forbidden to a container with seccomp profile RuntimeDefault: those that the default profile of the
+// well-known container runtimes refuses, as a table. A capability that a container was given lifts the rules that
 // depend on its absence. Thread: any (pure). Source: Kubernetes docs, "Restrict a Container's Syscalls with seccomp";
 // seccomp(2); capabilities(7).
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace spillway::host {
 
-/// Empty for an architecture that this program was not built for: no filter is known.
+/// Empty for an architecture without a filter.
 std::vector<sock_filter> default_call_filter(std::uint64_t capabilities);
 
 /// One rule of the filter, for tests and for people.

@@ -14,7 +14,7 @@
 
 namespace spillway::host {
 
-/// As read_file(), of a name in an open directory.
+/// Reads like read_file(), by a name in an open directory.
 Result<std::string> read_file_at(int directory, const std::string& name);
 
 /// Writes `text` in one write(2) into a file that exists.

@@ -30,7 +30,7 @@ struct MountStep {
     kMove,        // the detached mount `fd`
     kPlace,       // the same; directories on the way and `target` itself are made; no link is followed on the way
     kShift,       // the mount at `source`, which is there no more then
-    kProtect,     // adds `attributes` to the mount at `target`; what is mounted below it stays here
+    kProtect,     // adds `attributes` to the mount at `target`; mounts below it keep theirs
     kProtectAll,  // and to all below it
     kUnprotect,   // takes them away from the mount at `target`
   };

@@ -12,7 +12,7 @@
 
 namespace spillway::host {
 
-// Without allocation, for threads that must not wait for memory. Nothing is opened, false: see errno.
+// Opens without allocation, for threads that must not wait for memory. An empty result is an error: see errno.
 UniqueFd try_open_pidfd(pid_t pid) noexcept;
 bool try_send_signal(int pidfd, int signal) noexcept;
 

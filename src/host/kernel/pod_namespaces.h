@@ -25,7 +25,7 @@ struct ConfinedView {
   std::string hostname;        // empty: the machine's
 };
 
-/// How many user and group ids a pod has, from 0 on.
+/// The number of user and group ids of a pod, from 0 on.
 inline constexpr std::uint32_t kPodIds = 65'536;
 
 struct NamespaceWish {
@@ -46,7 +46,7 @@ class PodNamespaces {
     UniqueFd root;
   };
 
-  /// Those of a pod that an earlier process made.
+  /// Adopts the namespaces that an earlier process made for a pod.
   static PodNamespaces adopt(Parts parts) {
     PodNamespaces made;
     made.parts_ = std::move(parts);
@@ -55,7 +55,7 @@ class PodNamespaces {
 
   const Parts& parts() const { return parts_; }
 
-  /// kForbidden: no right to make them (CAP_SYS_ADMIN). Errors of a view say which step failed.
+  /// kForbidden: no right to make them (CAP_SYS_ADMIN). Errors of a view name the step that failed.
   static Result<PodNamespaces> create(const NamespaceWish& wish);
 
   bool has_network() const { return static_cast<bool>(parts_.network); }

@@ -57,7 +57,7 @@ std::optional<MemoryRange> parse_mapping(std::string_view line, std::string_view
   if (!begin || !end || *end <= *begin || rights.size() != 4 || rights[1] != '-' || rights[3] != 'p') {
     return std::nullopt;
   }
-  // Only what stays mapped from start to end: an address that was used anew in between would lose what is there.
+  // Only ranges that stay mapped from start to end: an address that was reused in between would lose its content.
   if (line != program && (!line.starts_with('/') || line.find(".so") == std::string_view::npos)) return std::nullopt;
   return MemoryRange{*begin, *end - *begin};
 }
@@ -70,7 +70,7 @@ bool begins_mapping(std::string_view line) {
 
 MemoryLock protect_process() {
   ignored(write_file_at(AT_FDCWD, "/proc/self/oom_score_adj", "-999"), "needs CAP_SYS_RESOURCE");
-  // Under a limit, locking whatever will be mapped would make later mappings fail.
+  // Under a limit, locking future mappings would make later mappings fail.
   if (!may_lock_memory()) return MemoryLock::kNotAllowed;
   return ::mlockall(kLockFlags) == 0 ? MemoryLock::kLocked : MemoryLock::kNotAllowed;
 }

@@ -25,7 +25,7 @@ struct LogQuery {
   friend bool operator==(const LogQuery&, const LogQuery&) = default;
 };
 
-/// From follow, previous, timestamps, tailLines, limitBytes, sinceSeconds, sinceTime; others are ignored. kBadRequest
+/// Parses follow, previous, timestamps, tailLines, limitBytes, sinceSeconds, sinceTime; others are ignored. kBadRequest
 /// names the parameter.
 Result<LogQuery> parse_log_query(const api::Target& target, WallTime now);
 
@@ -42,7 +42,7 @@ class LogPrinter {
   /// lines that are no records are left out.
   void add(std::string_view text, std::string& out);
 
-  /// Nothing follows: what is kept is the last line, without its end.
+  /// Ends the text: the kept part is the last line, without its newline.
   void finish(std::string& out);
 
   /// The first line was no record: this is no log, and nothing is printed.

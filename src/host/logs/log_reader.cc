@@ -78,7 +78,7 @@ LogReader::~LogReader() {
   while (!streams_.empty()) close(streams_.begin()->first);
 }
 
-/// Something to print, unless it is the last slice.
+/// A slice has text to print, unless it is the last one.
 Result<LogReader::Slice> LogReader::read_slice(std::unique_ptr<Stored> stored) {
   if (!stored->source) {
     SPILLWAY_TRY(source, LogSource::open(stored->path, stored->query.tail_lines));
@@ -146,7 +146,7 @@ void LogReader::on_slice(StreamId id, Result<Slice> slice) {
   advance(id);
 }
 
-/// Does what is next, unless the client is to be waited for.
+/// Executes the next step, unless it has to wait for the client.
 void LogReader::advance(StreamId id) {
   const auto found = streams_.find(id);
   if (found == streams_.end()) return;
@@ -178,7 +178,7 @@ void LogReader::advance(StreamId id) {
 void LogReader::follow(StreamId id, Stream& stream) {
   stream.inotify.reset(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   const std::string folder = stream.path.substr(0, stream.path.rfind('/'));
-  // Without inotify the timer alone causes reads.
+  // Without inotify only the timer causes reads.
   if (stream.inotify && ::inotify_add_watch(stream.inotify.get(), folder.c_str(), IN_MODIFY | IN_CREATE) >= 0)
     loop_.watch_fd(stream.inotify.get(), POLLIN, [this, id] {
       const auto found = streams_.find(id);
@@ -186,7 +186,7 @@ void LogReader::follow(StreamId id, Stream& stream) {
       std::array<char, 4096> events;  // NOLINT(cppcoreguidelines-pro-type-member-init)
       while (::read(found->second.inotify.get(), events.data(), events.size()) > 0) {
       }
-      // For a client that takes too little the timer alone causes reads, however much is written to the log.
+      // For a client that reads too slowly only the timer causes reads, however much is written to the log.
       if (found->second.stage == Stage::kFollowing && found->second.pause == Duration::zero()) advance(id);
     });
 }

@@ -40,10 +40,10 @@ class LogReader {
   LogReader& operator=(const LogReader&) = delete;
 
   /// Answers into `sink`: a stream that ends when all is read and, following, `is_running` has become false; or one
-  /// response that says what is wrong. `path` is the newest part of the log.
+  /// response with an error. `path` is the newest part of the log.
   StreamId open(std::string path, LogQuery query, std::function<bool()> is_running,
                 std::shared_ptr<api::ResponseSink> sink);
-  /// Nothing more is written to its sink.
+  /// Stops writing to the stream's sink.
   void close(StreamId id);
 
   bool is_open(StreamId id) const { return streams_.contains(id); }

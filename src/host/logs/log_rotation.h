@@ -29,14 +29,15 @@ RotationPlan plan_rotation(std::string_view log, std::vector<std::string> names,
 std::string rotated_name(std::string_view log, WallTime at);
 
 struct LogTurn {
-  /// kMissing: the file is gone. kRenamed: to `older`; the runtime writes on into that until it is asked to reopen.
+  /// kMissing: the file does not exist. kRenamed: to `older`; the runtime keeps writing into that until it reopens the
+  /// log.
   enum class What { kShort, kMissing, kRenamed };
 
   What what = What::kShort;
   std::string older;
 };
 
-/// Looks at a log, and turns it over if it has reached its limit. Waits for the disk: for any thread but the loop.
+/// Rotates a log if it has reached its limit. Waits for the disk: for any thread but the loop.
 Result<LogTurn> turn_log(const std::string& path, const LogLimits& limits, WallTime now);
 
 /// The runtime does not write to a new file: the old one gets its name back, unless there is a new one after all.

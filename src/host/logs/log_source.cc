@@ -18,7 +18,7 @@ namespace {
 constexpr int kPartsMax = 100;
 constexpr std::size_t kBlockBytes = std::size_t{64} * 1024;
 
-/// Bytes of the file from `at` on; fewer than asked for only at its end.
+/// Bytes of the file from `at` on; fewer than requested only at its end.
 Result<std::string_view> read_at(int fd, const std::string& name, off_t at, std::span<char> into) {
   std::size_t size = 0;
   while (size < into.size()) {

@@ -1,5 +1,5 @@
-// How often containers have run, by the logs that are left of their runs: <container>/<attempt>.log below the directory
-// of their pod, and what was rotated off these. Thread: any; waits for the disk.
+// The number of runs of containers, by the logs that remain: <container>/<attempt>.log below the directory of their
+// pod, and the files that were rotated from these. Thread: any; waits for the disk.
 // Source: spec "Pod lifecycle", 5.12, 15.1; vectors pod-lifecycle/restart_count.
 #pragma once
 
@@ -15,8 +15,8 @@ namespace spillway::host {
 /// nullopt: of none.
 std::optional<std::int32_t> logged_attempt(std::string_view file);
 
-/// By container: the attempt after the last one that has left a log. Containers without any are missing. What cannot be
-/// read counts as not there.
+/// By container: the attempt after the last one with a log. Containers without logs are left out. Unreadable entries
+/// count as absent.
 std::map<std::string, std::int32_t> attempts_after_logs(const std::string& pod_directory);
 
 }  // namespace spillway::host

@@ -85,7 +85,7 @@ std::optional<std::int32_t> udp_destination_port(Octets tuple) {
   return port->body[0] << 8 | port->body[1];
 }
 
-/// An entry, and what of it tells the kernel which one is meant.
+/// An entry, and the attributes that identify it to the kernel.
 struct Found {
   network::Flow flow;
   std::uint8_t family = 0;
@@ -145,7 +145,7 @@ class Netlink {
     return {};
   }
 
-  /// Calls `act` for each message until the kernel says that there are no more, or answers with an error: 0 for none.
+  /// Calls `act` for each message until the kernel ends the answer, with an error number: 0 for none.
   template <typename Act>
   Result<int> receive(Act act) {
     while (true) {

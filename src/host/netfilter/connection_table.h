@@ -9,7 +9,7 @@
 
 namespace spillway::host {
 
-/// The number of entries that went. Bounds: a million entries are read. An entry that ends meanwhile is no error.
+/// Returns the number of deleted entries. Bounds: a million entries are read. An entry that ends meanwhile is no error.
 Result<std::size_t> delete_stale_flows(const network::FlowJudge& judge);
 
 }  // namespace spillway::host

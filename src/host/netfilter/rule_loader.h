@@ -20,14 +20,14 @@ class RuleLoader {
  public:
   explicit RuleLoader(runtime::Loop& loop) : thread_(loop, kWaitingMax) {}
 
-  /// `done` runs on the loop. An error names what the kernel refused, and what to do where that is known.
+  /// `done` runs on the loop. An error names the refused rule, and the remedy where that is known.
   void load(std::vector<network::RuleChange> changes, std::function<void(Outcome)> done);
 
-  /// Removes the tables of both families, after what was asked for before.
+  /// Removes the tables of both families, after all changes requested before.
   void remove(std::function<void(Outcome)> done);
 
-  /// Deletes the UDP entries of the connection table that the judge calls stale; entries that cannot be read or deleted
-  /// stay. `done` gets the number of those that went.
+  /// Deletes the UDP entries of the connection table that `judge` classifies as stale; entries that cannot be read or
+  /// deleted stay. `done` gets the number of deleted entries.
   void delete_flows(std::shared_ptr<const network::FlowJudge> judge, std::function<void(Result<std::size_t>)> done);
 
   /// Addresses of the interfaces of this machine, without prefixes.
@@ -39,7 +39,7 @@ class RuleLoader {
   BlockingThread thread_;
 };
 
-/// Says why packet rules cannot be loaded here: a right that is missing, or what the kernel lacks. Changes nothing.
+/// Checks that packet rules can be loaded here; the error names the missing right or kernel feature. Changes nothing.
 /// Waits for the kernel; thread: any.
 Outcome check_netfilter();
 

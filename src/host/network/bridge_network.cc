@@ -31,7 +31,7 @@ using api::Json;
 
 constexpr std::string_view kPlugins[] = {"bridge", "host-local", "portmap"};
 constexpr std::string_view kFile = "10-spillway.conflist";
-/// Packets between two pods of one bridge pass the rules of Services, or answers would not come from the Service.
+/// Packets between two pods of one bridge must pass the rules of Services, or answers would not come from the Service.
 constexpr const char* kBridgeCalls[] = {"/proc/sys/net/bridge/bridge-nf-call-iptables",
                                         "/proc/sys/net/bridge/bridge-nf-call-ip6tables"};
 /// The kernel passes packets from one device to another only where this is 1; the plug-in bridge sets it.
@@ -68,7 +68,7 @@ Result<ifreq> request_for(const std::string& device) {
   return request;
 }
 
-/// In network order; 0: no address.
+/// An address in network order; 0: none.
 std::uint32_t ipv4_of(const std::string& text) {
   in_addr address{};
   return ::inet_pton(AF_INET, text.c_str(), &address) == 1 ? address.s_addr : 0;
@@ -82,8 +82,8 @@ Outcome set_ipv4(int socket, unsigned long what, ifreq request, std::uint32_t va
   return ::ioctl(socket, what, &request) == 0 ? Outcome() : Outcome(errno_error(request.ifr_name, errno));
 }
 
-/// A bridge has the lowest hardware address among its ports until it is given one. Pods keep the address of their
-/// gateway, and would answer to nothing each time that a port comes or goes.
+/// A bridge has the lowest hardware address among its ports until one is set. Pods cache the address of their gateway,
+/// and would send to a wrong one each time that a port is added or removed.
 Outcome keep_hardware_address(int socket, ifreq request) {
   const auto failed = [&request] { return errno_error(request.ifr_name, errno); };
   if (::ioctl(socket, SIOCGIFHWADDR, &request) != 0) return failed();

@@ -23,7 +23,7 @@ std::string bridge_name(std::string_view instance, std::string_view node);
 /// The text of the configuration.
 std::string bridge_list(const BridgeNetwork& network);
 
-/// Writes <directory>/10-spillway.conflist, if it says something else yet.
+/// Writes <directory>/10-spillway.conflist, if its content differs.
 Outcome write_bridge_network(const BridgeNetwork& network);
 
 /// Makes the device and brings it up, with the address that pods have as their gateway; the plug-in bridge takes it
@@ -36,14 +36,14 @@ std::optional<std::string> gateway_of(std::string_view range);
 /// Removes the device. None of that name is no error.
 Outcome remove_bridge(const std::string& name);
 
-/// Where plug-ins are: `given`, or /opt/cni/bin and /usr/lib/cni if it is empty.
+/// The directories of plug-ins: `given`, or /opt/cni/bin and /usr/lib/cni if that is empty.
 std::vector<std::string> plugin_directories(const std::string& given);
 
-/// Has packets that stay inside of a bridge pass the rules of nftables, in this network namespace (the sysctls
-/// net.bridge.bridge-nf-call-*, which other programs for containers set, too). The error says what to do.
+/// Makes packets within a bridge pass the rules of nftables, in this network namespace (the sysctls
+/// net.bridge.bridge-nf-call-*, which other programs for containers set, too). The error names the remedy.
 Outcome filter_bridges();
 
-/// Checks that this process can attach pods by such a bridge. The error says what is missing and how to get it.
+/// Checks that this process can attach pods by such a bridge. The error names what is missing and its remedy.
 /// `program_path`: the value of PATH, by which plug-ins find iptables.
 Outcome check_bridge_network(const std::vector<std::string>& directories, const std::string& program_path);
 

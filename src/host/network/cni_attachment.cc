@@ -48,7 +48,7 @@ std::string words_of(const PluginAnswer& answer) {
 
 struct Operation {
   std::string_view command;  // "ADD"
-  std::string_view verb;     // "add": in errors, as other runtimes say it
+  std::string_view verb;     // "add": the word in errors, as in other runtimes
 };
 
 Result<Json> call(const CniAttachment& attachment, const CniList& list, const Json& plugin, const Operation& operation,

@@ -1,6 +1,6 @@
-// A pod's attachment to a network: the plug-ins of its configuration, called for one network namespace, and what is
-// kept of that until it ends. Thread: one that may wait (BlockingThreads); calls for one attachment come one after the
-// other. Errors end in the plug-in's own words. Source: CNI specification 1.0.0, sections 2 to 5.
+// A pod's attachment to a network: the plug-ins of its configuration, called for one network namespace, and the record
+// that is kept until it ends. Thread: one that may wait (BlockingThreads); calls for one attachment are made one after
+// the other. Errors end in the plug-in's own words. Source: CNI specification 1.0.0, sections 2 to 5.
 #pragma once
 
 #include "api/json/json.h"
@@ -15,7 +15,7 @@
 
 namespace spillway::host {
 
-/// Where plug-ins are, and how long one may take.
+/// The directories of plug-ins, and the time-out of one call.
 struct CniTools {
   std::vector<std::string> directories;  // the first that has a plug-in counts
   Duration plugin_time_max = seconds(30);
@@ -46,9 +46,10 @@ std::string cni_arguments(const api::PodKey& pod, const std::string& uid, const 
 
 /// ADD by each plug-in; sets `result`. After an error DEL has been called for all of them.
 Outcome cni_add(CniAttachment& attachment, const CniTools& tools);
-/// DEL by each plug-in, the last first, whatever another says. The first error. What is gone already is no error.
+/// Calls DEL of each plug-in, the last one first, whether or not another one fails. Returns the first error. Removing
+/// what does not exist is no error.
 Outcome cni_remove(const CniAttachment& attachment, const CniTools& tools);
-/// CHECK by each plug-in. No error where the version or the configuration knows none.
+/// Calls CHECK of each plug-in. No error where the version or the configuration has no CHECK.
 Outcome cni_check(const CniAttachment& attachment, const CniTools& tools);
 
 }  // namespace spillway::host

@@ -29,7 +29,7 @@ std::size_t version_index(std::string_view version) {
   return static_cast<std::size_t>(std::ranges::find(kVersions, version) - kVersions.begin());
 }
 
-/// The version that is named, or the highest that is known of those that are listed.
+/// The version of the document, or the highest supported one of those that it lists.
 std::string version_of(const Json& document) {
   std::string found(document.string_at({"cniVersion"}));
   const Json* listed = document.find("cniVersions");

@@ -1,5 +1,5 @@
-// A network of the Container Network Interface as its configuration file says it: plug-ins that are called one after
-// the other, and what each is given. Thread: any (values). Source: CNI specification 1.0.0, sections 1, 2, 4.
+// A network of the Container Network Interface, parsed from its configuration file: plug-ins that are called one after
+// the other, with the input of each. Thread: any (values). Source: CNI specification 1.0.0, sections 1, 2, 4.
 #pragma once
 
 #include "api/json/json.h"
@@ -31,7 +31,7 @@ Result<CniList> read_cni_list(const std::string& directory);
 std::string cni_input(const CniList& list, const api::Json& plugin, const api::Json& capabilities,
                       const api::Json& previous);
 
-/// True if plug-ins of that version know `operation` ("CHECK") or take a result at DEL: both since 0.4.0.
+/// True if plug-ins of that version support `operation` ("CHECK") or accept a result at DEL: both since 0.4.0.
 bool cni_has_check(const CniList& list);
 
 /// The pod's addresses in a result, without prefix: those of interfaces in a sandbox, at most one of each family.

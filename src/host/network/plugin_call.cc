@@ -73,7 +73,7 @@ class Group {
   pid_t pid_;
 };
 
-/// This process's own, but for names that the call sets.
+/// The environment of this process, except for names that the call sets.
 std::vector<std::string> environment_of(const PluginCall& call) {
   std::vector<std::string> all = call.environment;
   for (char** each = environ; *each != nullptr; ++each) {
@@ -167,7 +167,7 @@ Result<PluginAnswer> call_plugin(const PluginCall& call) {
       const ssize_t count =
           ::send(input.write.get(), call.input.data() + written, call.input.size() - written, MSG_NOSIGNAL);
       if (count > 0) written += static_cast<std::size_t>(count);
-      if (count < 0 && errno != EINTR && errno != EAGAIN) input.write.reset();  // it reads no more
+      if (count < 0 && errno != EINTR && errno != EAGAIN) input.write.reset();  // the plug-in reads no more
     }
     if (wait[1].revents != 0 && !drain(output.read.get(), answer.output, call.output_max)) output.read.reset();
     if (wait[2].revents != 0 && !drain(errors.read.get(), answer.errors, call.output_max)) errors.read.reset();

@@ -27,7 +27,7 @@ struct PluginAnswer {
   std::string errors;
 };
 
-/// kTimeout: it took too long. kInternalError: it could not be started, or said too much.
+/// kTimeout: it took too long. kInternalError: it could not be started, or its output was too long.
 Result<PluginAnswer> call_plugin(const PluginCall& call);
 
 }  // namespace spillway::host

@@ -84,7 +84,7 @@ Result<std::vector<std::string>> attach_now(const PodNetworkOptions& options, co
                            .configuration = cni_text(list),
                            .result = {}};
   const auto add = [&]() -> Result<std::vector<std::string>> {
-    // Written first: what a crash leaves behind can be ended.
+    // The record is written first, so that an attachment can be removed after a crash.
     SPILLWAY_TRY_VOID(replace_file(record_file(options, wish.uid), attachment.text()));
     SPILLWAY_TRY_VOID(name_namespace(attachment.netns, wish.network.get()));
     SPILLWAY_TRY_VOID(cni_add(attachment, options.tools));

@@ -40,7 +40,7 @@ class PodNetworks {
     std::string uid;
     api::PodKey pod;
     api::Json capabilities;
-    UniqueFd network;  // its namespace
+    UniqueFd network;  // the pod's network namespace
   };
 
   /// The pod's addresses, or why there are none.
@@ -65,7 +65,7 @@ class PodNetworks {
   /// failure DEL is repeated until end().
   void detach(const std::string& uid, Detached detached);
 
-  /// From now on one failure is enough: the files stay for the next start.
+  /// Begins the end of the process: after the first failure the files stay for the next start.
   void end() { ending_ = true; }
 
  private:

@@ -12,13 +12,13 @@
 namespace spillway::host {
 
 struct CpuLayout {
-  admission::CpuTopology cpus;  // those that are online
+  admission::CpuTopology cpus;  // online CPUs
   admission::NumaLayout numa;
 };
 
-/// `system`: "/sys/devices/system". A machine that says nothing of NUMA nodes is one node with `memory`.
-/// `share`: what a part of the machine has; the memory of the nodes is counted in proportion, without huge pages.
-/// kInvalid, kNotFound: the CPUs cannot be told.
+/// `system`: "/sys/devices/system". A machine without information about NUMA nodes is one node with `memory`. `share`:
+/// the part of the machine; the memory of the nodes is counted in proportion, without huge pages. kInvalid, kNotFound:
+/// the CPUs cannot be read.
 Result<CpuLayout> read_cpu_layout(const std::string& system, Bytes memory, std::optional<Bytes> share);
 
 }  // namespace spillway::host

@@ -26,7 +26,7 @@
 namespace spillway::host {
 namespace {
 
-/// The first line of the first of these files that says something.
+/// The first line of the first of these files that is not empty.
 std::string first_line(std::initializer_list<const char*> paths) {
   for (const char* path : paths) {
     const Result<std::string> text = read_file(path);

@@ -21,15 +21,15 @@ std::optional<std::string> parse_default_interface(std::string_view routes);
 /// loopback's.
 std::string machine_address();
 
-/// Addresses of every interface that is up, link-local ones too, each once; empty: not known.
+/// Addresses of every interface that is up, link-local ones too, each once; empty: unknown.
 std::vector<std::string> machine_addresses();
 
-/// The name of an architecture in labels and node information: the kernel's x86_64 is amd64; a name that is the same in
-/// both stays.
+/// The name of an architecture in labels and node information: the kernel's x86_64 is amd64; other names are equal in
+/// both.
 std::string architecture_name(std::string_view machine);
 
 /// May block on a dead file system below `state_dir`. Facts that the machine does not provide are empty; an error means
-/// that its memory or processors are not known.
+/// that its memory or processors are unknown.
 Result<agent::MachineInfo> read_machine_info(const NodeSlice& slice, const std::string& state_dir);
 
 /// The kernel holds at least one huge page of some size.

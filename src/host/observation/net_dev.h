@@ -10,7 +10,7 @@
 
 namespace spillway::host {
 
-/// Without loopback and the ends of containers (veth, docker, nerdctl). kInvalid: a malformed line.
+/// Sums all interfaces but loopback and the ends of containers (veth, docker, nerdctl). kInvalid: a malformed line.
 Result<api::NetworkStats> parse_net_dev(std::string_view text, WallTime at);
 
 }  // namespace spillway::host

@@ -51,7 +51,7 @@ void add_estimates(std::optional<api::MemoryStats>& stats, const Result<MemoryRe
   if (stats && reading) add_estimates(*stats, *reading);
 }
 
-/// When the machine was booted; `now` if it does not say.
+/// The time at which the machine was booted; `now` if the kernel does not report it.
 WallTime boot_time(WallTime now) {
   const Result<std::string> text = read_file("/proc/uptime");
   if (!text) return now;
@@ -105,7 +105,7 @@ std::optional<api::CpuStats> Observer::observe_cpu(const CgroupDir& cgroup, Now 
     before.cpu = sample;
   } else if (sample.at_nanos - before.cpu->at_nanos >= kCpuWindow.count()) {
     const Result<std::uint64_t> rate = compute_cpu_rate(*before.cpu, sample);
-    before.cpu_rate = rate ? *rate : 0;  // as upstream reports a counter that went backwards
+    before.cpu_rate = rate ? *rate : 0;  // zero as upstream, for a counter that went backwards
     before.cpu = sample;
   }
   return api::CpuStats{now.wall, before.cpu_rate, usage->total_nanos};

@@ -1,6 +1,6 @@
-// One pass over the machine: what the node, its pods and containers use, as a Summary. A value that cannot be read is
-// absent, never zero. Processor rates are computed from the passes before. The file system's sizes are the last ones
-// known: the pass never waits for another thread.
+// One pass over the machine: reads the usage of the node, its pods and containers into a Summary. A value that cannot
+// be read is absent, never zero. Processor rates are computed from the passes before. The file system's sizes are the
+// last known ones: the pass never waits for another thread.
 // Thread: loop. Source: spec "Eviction manager", 2; spec "Node agent", 10.
 #pragma once
 
@@ -46,7 +46,7 @@ struct PodView {
   std::string uid;
   api::PodKey pod;
   const CgroupDir* cgroup = nullptr;
-  std::string work_directory;             // where its containers write; empty: not known
+  std::string work_directory;             // where its containers write; empty: unknown
   std::vector<ContainerView> containers;  // running ones
   std::optional<WallTime> started;
   bool own_network = false;  // else the machine's
@@ -58,7 +58,7 @@ class Observer {
   Observer(runtime::Loop& loop, const NodeSlice& slice, telemetry::Log log, std::string state_dir,
            agent::PressureStats pressure);
 
-  /// From now on also the cgroup of this process, as the system container "kubelet", if it has one.
+  /// Adds the cgroup of this process to the readings, as the system container "kubelet", if it has one.
   void report_own_cgroup();
 
   /// An error: nothing of the node itself can be read; it names the file.

@@ -44,7 +44,7 @@ bool machine_has_swap() {
 /// EAGAIN: less than the amount was reclaimed.
 int reclaim_v2(const CgroupDir& pod, Bytes bytes, std::string& problem) {
   int error = write_once(pod, "memory.reclaim", fmt::format("{} swappiness=0", bytes.count()));
-  if (error == EINVAL) {  // kernels before 6.10 know no swappiness here
+  if (error == EINVAL) {  // kernels before 6.10 have no swappiness here
     if (machine_has_swap()) {
       problem = "the machine has swap, and this kernel cannot reclaim page cache alone (it can since Linux 6.10)";
       return error;
@@ -112,7 +112,7 @@ eviction::ReliefOutcome reclaim_page_cache(const CgroupDir& pod, const eviction:
   const auto had = parse_page_cache(version, *before);
   const auto has = parse_page_cache(version, *after);
   if (had && has) outcome.freed = std::max(*had - *has, Bytes{});
-  // The kernel says so if it has reclaimed all of it, although the pod may have read as much again meanwhile.
+  // The kernel reports if it has reclaimed all of it, although the pod may have read as much again meanwhile.
   if (version == CgroupVersion::kV2 && error == 0) outcome.freed = order.bytes;
   return outcome;
 }

@@ -1,7 +1,7 @@
 // Reclaims page cache from the cgroups of pods, before one of them is evicted for memory (policy/eviction/relief.h).
-// Version 2: memory.reclaim, and with "swappiness=0", so that no page is swapped out instead. Version 1 has nothing
-// that takes a part of a cgroup's cache: memory.force_empty takes all of it, so it is written only for cgroups without
-// a process, which containers that have ended leave behind.
+// Version 2: memory.reclaim, and with "swappiness=0", so that no page is swapped out instead. Version 1 cannot reclaim
+// a part of a cgroup's cache: memory.force_empty reclaims all of it, so it is written only for cgroups without a
+// process, which ended containers leave behind.
 // Thread: loop; the files are read and written on a thread of its own, since the kernel may wait for a disk.
 // Source: kernel documents "cgroup-v2.rst", memory.reclaim, and "cgroup-v1/memory.rst", 5.1.
 #pragma once
@@ -22,7 +22,7 @@
 namespace spillway::host {
 
 /// Bytes of files in `stat` (the text of memory.stat), inactive and active, of the cgroup and those below it; nullopt:
-/// the text does not say.
+/// the text has no such line.
 std::optional<Bytes> parse_page_cache(CgroupVersion version, std::string_view stat);
 
 /// Bytes of files that were reclaimed and read again, likewise; nullopt: the kernel does not count them.

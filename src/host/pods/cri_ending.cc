@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using api::Json;
 
-/// After the grace, before a runtime that has not ended a pod is not waited for any more.
+/// The time after the grace for which the runtime is waited for.
 constexpr Duration kRuntimeSlack = seconds(1);
 /// Time for the runtime to report the exit of containers whose processes have gone.
 constexpr Duration kLastWords = seconds(1);
@@ -55,8 +55,8 @@ std::vector<fs::path> folders_in(const fs::path& path) {
   return found;
 }
 
-/// Version 1: a runtime makes the parents of a container's cgroup in every hierarchy there is, and leaves them.
-/// `levels`: so many, if nothing else is in them.
+/// Version 1: a runtime makes the parents of a container's cgroup in every hierarchy, and does not remove them. Removes
+/// `levels` of them, if nothing else is in them.
 void remove_in_other_hierarchies(const CgroupDir& parent, const std::string& name, int levels) {
   if (parent.version() != CgroupVersion::kV1) return;
   const std::string own = parent.file_path(Controller::kMemory);  // <mount>/<path>
@@ -93,7 +93,8 @@ void CriRuntime::unwatch(Container& container) {
   if (container.handle) loop_.unwatch_fd(container.handle->pidfd.get());
 }
 
-/// Asks until the runtime has seen the end as well; lists go on with what is not seen by then.
+/// Queries the runtime until it has seen the end as well; after the bound, lists continue with containers that are not
+/// seen ended.
 void CriRuntime::inspect(const std::string& uid, const std::string& name, Duration wait) {
   Pod* pod = find(uid);
   if (pod == nullptr || !pod->containers.contains(name)) return;
@@ -118,7 +119,7 @@ void CriRuntime::inspect(const std::string& uid, const std::string& name, Durati
        });
 }
 
-/// The last bytes of what the container wrote for it, after what the runtime says.
+/// The last bytes of the termination message, after those that the runtime reports.
 std::string CriRuntime::termination_message(const Pod& pod, const std::string& name, const Json& status) const {
   const Container& container = pod.containers.at(name);
   return read_termination_message({.message_file = container.termination_log,
@@ -227,7 +228,7 @@ void CriRuntime::end_pod(const std::string& uid, Duration grace) {
   pursue(uid);
 }
 
-/// Until no process of the pod is left; its sandbox goes last.
+/// Kills until no process of the pod is left; its sandbox is removed last.
 void CriRuntime::pursue(const std::string& uid) {
   Pod* pod = find(uid);
   if (pod == nullptr || !pod->ending) return;
@@ -279,8 +280,8 @@ void CriRuntime::finish_ending(const std::string& uid) {
   if (pod.removing) remove_from_runtime(uid);
 }
 
-/// The containers' writable layers and the volumes; then, or after a while, the disks are looked at, and it is told
-/// that the pod has stopped.
+/// Removes the containers' writable layers and the volumes; then, or after a while, reads the disks and reports that
+/// the pod has stopped.
 void CriRuntime::free_storage(const std::string& uid) {
   Pod& pod = *find(uid);
   const auto left = std::make_shared<std::size_t>(pod.ended.size() + 2);
@@ -374,7 +375,7 @@ void CriRuntime::remove_cgroup(api::QosClass qos, const std::string& uid, int tr
   const std::string name = slice_.pod_child(qos, uid).value_or(std::string());
   if (name.empty()) return;
   const Outcome removed = remove_tree(parent, name);
-  // While pods are made, their parents stay.
+  // While pods are being made, their parents stay.
   if (removed) return remove_in_other_hierarchies(parent, name, shutting_down_ ? kLevels : 1);
   if (removed.error().code != ErrorCode::kConflict || tries == kCgroupRemovalsMax)
     return log_.warning("pod cgroup not removed", {{"cgroup", name}, {"error", removed.error().text()}});
@@ -383,7 +384,7 @@ void CriRuntime::remove_cgroup(api::QosClass qos, const std::string& uid, int tr
   });
 }
 
-/// systemd removes the slice. Hierarchies of version 1 that it does not know are left to the removal of cgroups.
+/// Lets systemd remove the slice. Hierarchies of version 1 that it does not manage are left to the removal of cgroups.
 void CriRuntime::stop_slice(api::QosClass qos, const std::string& uid) {
   const auto unit = slice_.pod_unit(qos, uid);
   if (!unit) return;

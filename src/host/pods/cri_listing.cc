@@ -32,7 +32,7 @@ std::vector<std::string> strings_in(const Json& document, std::string_view membe
 
 }  // namespace
 
-/// In a runtime that others use too, only what is ours.
+/// In a runtime that others use too, lists only the containers of this node.
 Json CriRuntime::filter() const {
   if (options_.owner.empty()) return Json::object();
   Json request = Json::object();
@@ -85,7 +85,7 @@ void CriRuntime::on_lists(const Json& sandboxes, const Json& containers) {
     if (pod == nullptr) continue;
     std::set<std::string> ended;
     for (const auto& [name, container] : pod->containers)
-      if (events.empty()) ended.insert(name);  // how they stand could not be told the last time
+      if (events.empty()) ended.insert(name);  // their state could not be read last time
     for (const agent::LifecycleEvent& event : events) {
       if (event.kind != agent::LifecycleEvent::Kind::kDied && event.kind != agent::LifecycleEvent::Kind::kRemoved)
         continue;
@@ -97,7 +97,7 @@ void CriRuntime::on_lists(const Json& sandboxes, const Json& containers) {
   }
 }
 
-/// A sandbox that a list does not have as ready is asked about once more before anything follows from it.
+/// A sandbox that a list does not show as ready is inspected once more before any action.
 void CriRuntime::doubt_sandboxes(const Json& sandboxes, Instant listed) {
   if (looked_around_ != LookedAround::kDone || shutting_down_) return;
   std::set<std::string, std::less<>> ready;

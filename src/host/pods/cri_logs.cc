@@ -46,7 +46,7 @@ void CriRuntime::on_turned(const std::string& uid, const std::string& name, cons
   reopen_log(uid, name, id, *turn);
 }
 
-/// Also of a container that has ended meanwhile: then the runtime refuses, and its log has its name again.
+/// Called also for a container that has ended meanwhile: then the runtime refuses, and the log gets its name back.
 void CriRuntime::reopen_log(const std::string& uid, const std::string& name, const std::string& id, LogTurn turn) {
   call("ReopenContainerLog", Json::object({{"container_id", id}}), kRuntimeCallMax,
        [this, uid, name, id, turn = std::move(turn)](Result<Json> reopened) {
@@ -72,7 +72,7 @@ void CriRuntime::on_command(const agent::RemoveContainer& command) {
   remove_ended(command.uid, command.name, command.attempt);
 }
 
-/// Its logs go first. What cannot be removed is there for the next look at what the runtime lists.
+/// The logs are removed first. What cannot be removed is removed after the next list of the runtime.
 void CriRuntime::remove_ended(const std::string& uid, const std::string& name, std::int32_t attempt,
                               const std::function<void()>& then) {
   const Pod* pod = find(uid);

@@ -113,7 +113,7 @@ void CriRuntime::remove_container(const agent::ContainerRemoval& removal, std::f
   for (const auto& [uid, pod] : pods_) {
     const auto is_this = [&](const auto& entry) { return entry.second == removal.id; };
     if (pod.removing && std::ranges::any_of(pod.ended, is_this)) return then();
-    // One that is on its way may be listed as created, and is not known by its id yet.
+    // A container that is being created may be listed as created, although its id is not known yet.
     const bool lives =
         std::ranges::any_of(pod.containers, [&](const auto& entry) { return entry.second.id == removal.id; });
     if (lives) return then();
@@ -138,7 +138,7 @@ void CriRuntime::remove_container(const agent::ContainerRemoval& removal, std::f
   });
 }
 
-/// Removes sandboxes that known pods have left behind.
+/// Removes sandboxes that known pods have left.
 void CriRuntime::remove_idle_sandboxes(std::vector<std::string> left, std::function<void()> then) {
   if (left.empty()) return then();
   const std::string id = left.front();

@@ -1,9 +1,9 @@
 // Runs pods in a container runtime (containerd, CRI-O) over CRI v1. The pods' cgroups are made here, as a kubelet's
-// cgroupfs driver does, and containers are in them: who is to be killed at once is killed through his cgroup, whatever
-// the runtime does. An ended container is noticed by its process, and by lists of the runtime every second.
-// Thread: loop. Never waits; events come later, never from inside execute(). Bounds: Options::pods_max pods, a deadline
-// on every call; Options::parallel_pulls pulls. Files are kept under <state>/pods/<namespace>_<name>_<uid>/: _volumes,
-// _files, _ends; logs under <pod_logs_dir>/<namespace>_<name>_<uid>/<container>/<attempt>.log. Source:
+// cgroupfs driver does, and containers are in them: a container that has to die at once is killed through its cgroup,
+// whatever the runtime does. An ended container is noticed by its process, and by lists of the runtime every second.
+// Thread: loop. Never waits; events are emitted later, never from inside execute(). Bounds: Options::pods_max pods, a
+// deadline on every call; Options::parallel_pulls pulls. Files are kept under <state>/pods/<namespace>_<name>_<uid>/:
+// _volumes, _files, _ends; logs under <pod_logs_dir>/<namespace>_<name>_<uid>/<container>/<attempt>.log. Source:
 // agent/contract/ports.h; spec "Pod lifecycle", 2, 5, 6, 8, 12, 13; docs/adr/0011-container-runtime.md.
 #pragma once
 
@@ -51,19 +51,19 @@
 
 namespace spillway::host {
 
-/// So long the end of a container, or its failed start, waits for what the runtime says of the sandbox.
+/// The end of a container, or its failed start, waits this long for the state of the sandbox.
 inline constexpr Duration kSandboxDoubtMax = seconds(1);
 
 struct CriRuntimeOptions {
   std::string state_dir;
-  std::string runtime_name;  // "containerd": the scheme of container ids; empty: it is asked for
+  std::string runtime_name;  // "containerd": the scheme of container ids; empty: read from the runtime
   std::string socket;        // the runtime's, for its statistics
   std::string owner;         // marks the pods of this node in a runtime that others use too
   std::size_t pods_max = 1000;
   agent::PressureStats pressure = agent::PressureStats::kLeftOut;
   agent::ResourceFacts resources;
   agent::DnsFacts dns;
-  std::string resolver_file;  // read anew for each sandbox; empty: `dns` says all
+  std::string resolver_file;  // read anew for each sandbox; empty: only `dns` is used
   bool seccomp_default = false;
   agent::ImageGcPolicy image_gc;
   std::string credential_plugin_dir;  // has the programs of `credential_providers`
@@ -76,15 +76,15 @@ struct CriRuntimeOptions {
   std::int64_t pulls_per_second = 0;           // more fail with "pull QPS exceeded"; 0: not limited
   std::int64_t pull_burst = 10;                // pulls at once, before that pace counts
   Duration request_timeout = kRuntimeCallMax;  // for calls that nothing else bounds
-  std::size_t log_workers = 1;                 // that turn logs over at the same time
+  std::size_t log_workers = 1;                 // that rotate logs at the same time
   SecureStreams secure_streams;                // for probes and hooks
   SliceUnits* slices = nullptr;                // systemd's cgroup driver: what makes the slices of pods; borrowed
 };
 
 class CriRuntime final : public PodRuntime, private StreamServer {
  public:
-  /// Makes the directories. What earlier processes of this node left is told by PodsFound, once the runtime answers;
-  /// before that no command about a pod may come.
+  /// Makes the directories. Containers of earlier processes of this node are reported by PodsFound, once the runtime
+  /// answers; before that no command about a pod is allowed.
   static Result<std::unique_ptr<CriRuntime>> create(runtime::Loop& loop, const NodeSlice& slice,
                                                     std::unique_ptr<RuntimeCalls> calls,
                                                     agent::Host::Receiver& receiver, telemetry::Log log,
@@ -130,7 +130,7 @@ class CriRuntime final : public PodRuntime, private StreamServer {
     std::shared_ptr<ContainerHandle> handle;  // null: no process was seen in it
     std::string termination_log;
     bool message_from_logs = false;  // FallbackToLogsOnError
-    bool rotating = false;           // its log is looked at, or turned over
+    bool rotating = false;           // its log is being checked or rotated
   };
 
   /// Pods found so far, while further answers of the runtime are pending.
@@ -154,22 +154,22 @@ class CriRuntime final : public PodRuntime, private StreamServer {
     std::string logs;             // folder of the logs of its containers
     bool slice_starting = false;  // systemd makes its cgroup
     bool wants_sandbox = false;   // as soon as it has
-    std::optional<Error> broken;  // it could not be made
+    std::optional<Error> broken;  // why it could not be made
     std::shared_ptr<VolumeSet> volumes;
     std::set<std::string> disk_volumes;
     std::string sandbox;  // empty: there is none
     std::int32_t sandbox_attempt = 0;
     api::Json sandbox_config;
-    Instant sandbox_since{};       // lists that began before say nothing about it
+    Instant sandbox_since{};       // lists that began before do not contain it
     bool sandbox_doubted = false;  // a list did not have it as ready: it is being asked about
-    std::string handler;           // its RuntimeClass's
+    std::string handler;           // of its RuntimeClass
     bool asks_for_sandbox = false;
     std::set<std::string> old_sandboxes;
-    std::set<std::string> lost_sandboxes;  // those of them that have not been stopped
+    std::set<std::string> lost_sandboxes;  // sandboxes that have not been stopped
     std::map<std::string, Container> containers;
     std::map<std::string, std::string> starting;                        // names, and the images they are to have
     std::map<std::pair<std::string, std::int32_t>, std::string> ended;  // ids of earlier instances
-    std::vector<agent::ContainerExited> told_late;  // ends that wait for what is known of the sandbox
+    std::vector<agent::ContainerExited> told_late;  // ends that wait for the state of the sandbox
     std::optional<Ending> ending;
     bool stopping = false;
     bool frees_storage = false;  // its containers' storage is removed before it is reported as stopped
@@ -332,7 +332,7 @@ class CriRuntime final : public PodRuntime, private StreamServer {
             std::string message);
   void emit(agent::HostEvent event);
 
-  /// Emits an answer that comes from another thread, unless this object has gone.
+  /// Emits an answer from another thread, unless this object has been destroyed.
   template <typename Event>
   std::function<void(Event)> emitter() {
     return [this, alive = std::weak_ptr(alive_)](Event event) {
@@ -355,7 +355,7 @@ class CriRuntime final : public PodRuntime, private StreamServer {
   std::map<std::string, Pod> pods_;
   agent::ImagePulls images_;
   agent::LifecycleRecords records_;
-  std::deque<std::pair<Starting, std::string>> pulls_;  // that wait, with the names to pull
+  std::deque<std::pair<Starting, std::string>> pulls_;  // waiting ones, with the names to pull
   std::size_t pulling_ = 0;
   std::optional<std::int64_t> available_before_;  // for images, when the reclaim under way began
   std::optional<TokenBucket> pull_tokens_;        // nullopt: pulls are not limited

@@ -1,4 +1,4 @@
-// From a pod that was created to containers that run.
+// CriRuntime: the start of a pod, from its creation to running containers.
 #include "agent/companion/pod_cgroup.h"
 #include "agent/cri/container_config.h"
 #include "agent/cri/image_credentials.h"
@@ -56,7 +56,7 @@ Json image_request(std::string_view name) {
   return Json::object({{"image", Json::object({{"image", name}})}});
 }
 
-/// Pull Secrets come before plug-ins.
+/// Credentials of pull Secrets are tried before those of plug-ins.
 std::vector<Json> auths_for(const std::string& repository, const std::vector<agent::PullSecret>& secrets,
                             const std::vector<agent::PlacedCredential>& answered, std::string& problem) {
   std::vector<Json> auths;
@@ -87,7 +87,7 @@ std::shared_ptr<ContainerHandle> CriRuntime::make_handle(const CgroupDir& cgroup
   const auto pid = oldest_process(cgroup);
   if (!pid) return nullptr;
   Result<UniqueFd> pidfd = open_pidfd(*pid);
-  if (!pidfd || oldest_process(cgroup) != pid) return nullptr;  // it ended, and the number may be another's
+  if (!pidfd || oldest_process(cgroup) != pid) return nullptr;  // it ended, and its number may be reused
   auto handle = std::make_shared<ContainerHandle>();
   handle->name = name;
   handle->pidfd = *std::move(pidfd);
@@ -150,7 +150,7 @@ void CriRuntime::on_slice(const std::string& uid, api::QosClass qos, Outcome sta
   if (std::exchange(pod->wants_sandbox, false)) run_sandbox(uid);
 }
 
-/// The parent that the runtime is asked to make the pod's sandbox in: below the root of the hierarchy.
+/// The parent cgroup of the pod's sandbox, as the runtime is given it: below the root of the hierarchy.
 Result<std::string> CriRuntime::cgroup_path(const Pod& pod) const {
   SPILLWAY_TRY(child, slice_.pod_child(pod.command.qos, pod.command.uid));
   return fmt::format("{}/{}", slice_.parent_of(pod.command.qos).path(), child);
@@ -171,7 +171,7 @@ void CriRuntime::on_command(agent::CreatePod command) {
   Pod* known = find(command.uid);
   if (known != nullptr && !known->broken && !known->command.definition) return claim(*known, std::move(command));
   if (known != nullptr && !known->broken) return;
-  if (known == nullptr && pods_.size() >= options_.pods_max) return;  // its sandbox will say so
+  if (known == nullptr && pods_.size() >= options_.pods_max) return;  // its sandbox will report it
   Pod pod;
   pod.command = std::move(command);
   pod.created = loop_.now().wall;
@@ -184,7 +184,7 @@ void CriRuntime::on_command(agent::CreatePod command) {
   update_class_limits();
 }
 
-/// A pod that was found: now it is known what it is to be.
+/// Completes a found pod with its definition.
 void CriRuntime::claim(Pod& pod, agent::CreatePod command) {
   if (pod.stopping) return;
   pod.command = std::move(command);
@@ -323,7 +323,7 @@ void CriRuntime::refuse_by_runtime(const agent::StartContainer& command, std::st
        });
 }
 
-/// A pod may have been told to stop, or be gone, at every step.
+/// True if the start may continue: at every step the pod may have been stopped or removed.
 bool CriRuntime::may_start(const Starting& start) {
   const Pod* pod = find(start.command.uid);
   if (pod != nullptr && !pod->stopping && !shutting_down_) return true;
@@ -331,15 +331,15 @@ bool CriRuntime::may_start(const Starting& start) {
   return false;
 }
 
-/// Containers for debugging come later than the sandbox, and may ask for more than it was made for: the runtime judges
-/// each container by what the pod is now.
+/// Ephemeral containers are added after the sandbox was made, and may need more than it has: the runtime validates each
+/// container against the present pod.
 Outcome CriRuntime::follow(Pod& pod, const agent::StartContainer& command) {
   const bool has_one = !pod.sandbox_config.is_null();
   if (has_one && pod.command.definition == command.definition) return {};
   pod.command.definition = command.definition;
   const auto made = configure_sandbox(pod);
   if (made) return {};
-  if (!has_one) return made.error();  // it was found, and what it is to be could not be told
+  if (!has_one) return made.error();  // it was found, and its definition could not be read
   log_.warning("sandbox keeps its configuration", {{"pod", pod.command.pod.text()}, {"error", made.error().text()}});
   return {};
 }
@@ -409,7 +409,7 @@ void CriRuntime::pull_next() {
   }
 }
 
-/// With one credential after the other, until one is taken.
+/// Tries one credential after the other, until one is accepted.
 void CriRuntime::pull(Starting start, const std::string& name, std::vector<Json> auths, std::string last_problem,
                       Instant began) {
   if (auths.empty())
@@ -441,7 +441,7 @@ void CriRuntime::on_pull_ended(Starting start, const Result<agent::PulledImage>&
   pull_next();
 }
 
-/// Whom it runs as.
+/// Reads the user of the image.
 void CriRuntime::look_at_image(Starting start) {
   if (!may_start(start)) return;
   Json request = image_request(agent::parse_image_name(start.image.image)->to_pull);

@@ -66,7 +66,7 @@ void CriRuntime::ask_for_storage() {
   storage_.refresh(std::move(folders));
 }
 
-/// While the runtime says nothing of disks, no pod is judged by what it has on them.
+/// Without disk figures of the runtime, no pod is evaluated by its disk usage.
 void CriRuntime::on_command(const agent::Observe& command) {
   const bool whole = command.depth == agent::ObserveDepth::kWhole;
   agent::Observed seen{
@@ -88,7 +88,7 @@ Result<agent::ImageFileSystem> CriRuntime::image_file_system() const {
                                 static_cast<std::int64_t>(*node.image_fs->available_bytes)};
 }
 
-/// By its repository: which of its tags a container wants is not told apart.
+/// Compares the repository: the tags that containers want are not distinguished.
 bool CriRuntime::is_wanted(const ListedImage& image) const {
   const auto repository_of = [](const std::string& name) {
     const auto parsed = agent::parse_image_name(name);

@@ -1,4 +1,4 @@
-// Streams of a container runtime: it serves them, and is asked where.
+// CriRuntime: streams (exec, attach, port-forward), which the runtime serves at an address of its own.
 #include "host/pods/cri_runtime.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ Outcome CriRuntime::check(StreamWish& wish) {
     return make_error(ErrorCode::kInternalError, "container {} not found in pod {}_{}", wish.container, wish.pod.name,
                       wish.pod.ns);
   if (wish.what == StreamWish::What::kAttach) {
-    wish.options.tty = has_terminal(*pod, wish.container);  // whatever the client thinks
+    wish.options.tty = has_terminal(*pod, wish.container);  // even if the client expects none
     if (wish.options.tty) wish.options.err = false;
   }
   return {};

@@ -54,9 +54,9 @@ struct CriRuntime::Inventory {
 
   std::map<std::string, Item> pods;         // by uid
   std::map<std::string, std::string> uids;  // pod uids by sandbox id
-  std::set<std::string> from_logs;          // ids of containers whose last words may come from their log
+  std::set<std::string> from_logs;          // ids of containers whose termination message may be in their log
   std::size_t waiting = 0;                  // answers
-  bool incomplete = false;                  // something could not be told: the next list begins anew
+  bool incomplete = false;                  // something could not be read: the next list begins anew
 };
 
 /// Answers of an item that is gone by then change nothing.
@@ -84,7 +84,7 @@ void CriRuntime::look_around(const Json& sandboxes, const Json& containers) {
   const auto all = std::make_shared<Inventory>();
   all->waiting = 1;
   if (options_.runtime_name.empty()) {
-    all->incomplete = true;  // ids cannot be told yet
+    all->incomplete = true;  // its id is not known yet
     ask_about(all, "Version", Json::object(), [this](const Json& answer) {
       options_.runtime_name = answer.string_at({"runtime_name"});
       version_ = fmt::format("{}://{}", options_.runtime_name, answer.string_at({"runtime_version"}));
@@ -127,7 +127,8 @@ void CriRuntime::look_at_sandbox(const std::shared_ptr<Inventory>& all, const Js
   });
 }
 
-/// One that was made and has not begun is made again. What runs in a sandbox that is none any more is ended first.
+/// A container that was made and has not begun is made again. Containers in a sandbox that no longer counts are ended
+/// first.
 void CriRuntime::look_at_container(const std::shared_ptr<Inventory>& all, const Json& container) {
   const std::string id(container.string_at({"id"}));
   const std::string sandbox(container.string_at({"pod_sandbox_id"}));
@@ -176,7 +177,7 @@ void CriRuntime::look_at_container(const std::shared_ptr<Inventory>& all, const 
   });
 }
 
-/// Adds pods that the runtime does not know: they have no sandbox yet, or it has been removed.
+/// Adds pods that the runtime does not have: they have no sandbox yet, or it has been removed.
 void CriRuntime::find_remains(Inventory& all) const {
   for (const api::QosClass qos : kClasses) {
     const auto children = slice_.parent_of(qos).children();

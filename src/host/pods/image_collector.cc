@@ -13,7 +13,7 @@ namespace {
 using api::Json;
 
 constexpr std::size_t kNamedInLog = 20;
-constexpr int kFailuresTold = 2;  // the first is usual: nothing is known of the file system yet
+constexpr int kFailuresTold = 2;  // the first one is usual: the file system is not known yet
 
 std::vector<std::string> names_of(const Json& image) {
   std::vector<std::string> names;
@@ -33,7 +33,7 @@ bool is_called_pause(const std::string& name) {
   return last.substr(0, last.find(':')) == "pause";
 }
 
-/// In the runtime's own words of a verbose Status, as containerd and CRI-O write them.
+/// Parses a verbose Status in the forms of containerd and CRI-O.
 std::string sandbox_image_in(const Json& status) {
   const Result<Json> config = api::parse_json(status.string_at({"info", "config"}));
   return config ? std::string(config->string_at({"sandboxImage"})) : std::string();
@@ -77,7 +77,7 @@ void ImageCollector::call(std::string_view method, Json request, RuntimeCalls::A
                     });
 }
 
-/// One that comes while another is under way is left out; a reclaim follows it.
+/// A pass that is requested during another one is dropped; a reclaim follows it.
 void ImageCollector::begin(Kind kind) {
   if (pass_) return;
   pass_ = std::make_shared<Pass>();
@@ -164,7 +164,7 @@ void ImageCollector::remove_next() {
 
 void ImageCollector::remove(const std::string& id) {
   call("RemoveImage", Json::object({{"image", Json::object({{"image", id}})}}), [this](Result<Json> removed) {
-    // One that does not answer is not asked for every image, with a deadline each.
+    // A runtime that does not answer is not called for every image, with a deadline each.
     if (!removed && removed.error().code == ErrorCode::kTimeout) return end(removed.error());
     if (removed) ++pass_->removed;
     pass_->removals->on_removed(removed ? Outcome()

@@ -1,8 +1,8 @@
-// Removes images that no container uses from a container runtime: every five minutes what is too old and what the
-// thresholds ask for, and all of them when the node reclaims. The image of the sandboxes stays, whatever the runtime
-// says of it, and so does one that a container is being started from. What is to go is logged before it goes.
-// Thread: loop. Bounds: one pass at a time, one removal at a time, a deadline on every call. Source: Kubernetes docs,
-// "Garbage Collection", container image lifecycle; spec "Node agent", 17; docs/adr/0011-container-runtime.md.
+// Removes images that no container uses from a container runtime: every five minutes those that are too old or above
+// the thresholds, and all of them when the node reclaims. The image of the sandboxes stays, pinned or not, and so does
+// one from which a container is being started. Each removal is logged before it begins. Thread: loop. Bounds: one pass
+// at a time, one removal at a time, a deadline on every call. Source: Kubernetes docs, "Garbage Collection", container
+// image lifecycle; spec "Node agent", 17; docs/adr/0011-container-runtime.md.
 #pragma once
 
 #include "agent/garbage/image_gc.h"
@@ -37,23 +37,23 @@ class ImageCollector {
     RuntimeCalls& calls;
     /// The last known state of the file system that holds images.
     std::function<Result<agent::ImageFileSystem>()> file_system;
-    /// Is a container being started from it?
+    /// True if a container is being started from the image.
     std::function<bool(const ListedImage&)> is_wanted;
-    /// For an event about the node.
+    /// Records an event about the node.
     std::function<void(agent::GcEvent)> tell;
   };
 
   struct Reclaimed {
     std::int64_t images = 0;
     std::int64_t bytes = 0;
-    std::string problem;  // why not all of them went; empty: none
+    std::string problem;  // why some were not removed; empty: none
   };
 
   ImageCollector(runtime::Loop& loop, Ports ports, telemetry::Log log, agent::ImageGcPolicy policy);
   ImageCollector(const ImageCollector&) = delete;
   ImageCollector& operator=(const ImageCollector&) = delete;
 
-  /// From now on, a pass every kInterval. The first one only notes what is there.
+  /// Starts a pass every kInterval. The first one only records the existing images.
   void start();
 
   /// Removes every unused image that is old enough; after the pass under way, if there is one.
@@ -86,7 +86,7 @@ class ImageCollector {
   telemetry::Log log_;
   agent::ImageGcPolicy policy_;
   agent::ImageGc images_;
-  std::optional<std::string> sandbox_image_;  // absent: not asked yet; empty: the runtime does not say
+  std::optional<std::string> sandbox_image_;  // absent: not read yet; empty: the runtime does not report it
   std::shared_ptr<Pass> pass_;                // null: none is under way
   std::vector<std::function<void(Reclaimed)>> waiting_;
   int failures_ = 0;  // in a row

@@ -29,15 +29,15 @@ class LogFolders {
   LogFolders(BlockingThread& files, telemetry::Log log, Options options)
       : files_(files), log_(std::move(log)), options_(std::move(options)) {}
 
-  /// The folder of a pod's logs. Those that an earlier version of this program made stay in the directory of their pod:
-  /// its containers write there.
+  /// The folder of a pod's logs. Log folders of an earlier version of this program stay in the directory of their pod,
+  /// because its containers write there.
   std::string folder_of(const api::PodKey& pod, std::string_view uid, const std::string& directory) const;
   /// The folder of a pod that is gone, by the name of its directory; empty: its logs are in that.
   std::string folder_of_remains(std::string_view name) const;
 
   /// A container without a link runs all the same.
   void link(const api::PodKey& pod, const std::string& container, const std::string& id, const std::string& log) const;
-  /// On the thread of files, with the log.
+  /// Runs on the thread of files, together with the log.
   void unlink(const api::PodKey& pod, const std::string& container, const std::string& id) const;
   /// Removes links to logs that are gone. `running`: ids of containers, whose logs are missing while they are rotated.
   void remove_old_links(const std::set<std::string>& running) const;

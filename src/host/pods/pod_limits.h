@@ -1,4 +1,4 @@
-// Limits and weights of the cgroups of pods and of their classes, from what pods ask for.
+// Limits and weights of the cgroups of pods and of their classes, computed from the pods' requests.
 // Thread: any (pure). Source: Kubernetes docs, "Resource Management for Pods and Containers", "Node Resource Managers";
 // KEP-2570; spec "Node agent", 9.4; vectors kubelet-surface/cpu_weights, memory_qos, hugepage_limits.
 #pragma once

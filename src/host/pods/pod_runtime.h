@@ -19,7 +19,7 @@
 
 namespace spillway::host {
 
-/// How long the files of a pod may take to go before it counts as stopped all the same (StopPod::storage_freed).
+/// The longest wait for the removal of a pod's files; then it counts as stopped all the same (StopPod::storage_freed).
 inline constexpr Duration kFreeMax = seconds(10);
 
 class PodRuntime : public agent::Host, public StreamedContainers {
@@ -28,18 +28,18 @@ class PodRuntime : public agent::Host, public StreamedContainers {
   /// call again with zero grace to hurry.
   virtual void shutdown(Duration grace, std::function<void()> done) = 0;
 
-  /// Pods are to run on when this goes; nothing is asked of it afterwards. False: they cannot.
+  /// Prepares pods to outlive this object, which is not used afterwards. False: they cannot.
   virtual bool leave_pods() { return false; }
 
-  /// Where the log of an attempt of a container of a known pod is. kNotFound: the pod is not known, or nothing is left
-  /// of that attempt.
+  /// The log of an attempt of a container of a known pod. kNotFound: the pod is unknown, or no file of that attempt is
+  /// left.
   virtual Result<std::string> find_log(const api::PodKey& pod, const std::string& container,
                                        std::int32_t attempt) const = 0;
 
   /// True if a running container writes this log.
   virtual bool is_log_live(const std::string& path) const = 0;
 
-  /// The attempt whose id in a pod's status this is, without its scheme; nullopt: it is not known.
+  /// The attempt with this id in a pod's status, without its scheme; nullopt: unknown.
   virtual std::optional<std::int32_t> attempt_of(const std::string& container_id) const = 0;
 
   /// The same pass that answers Observe, at once.
@@ -48,8 +48,8 @@ class PodRuntime : public agent::Host, public StreamedContainers {
   /// The target for the reaction thread; null: there is no such pod, or it has no cgroup.
   virtual std::shared_ptr<const ReactionTarget> find_target(const std::string& uid) = 0;
 
-  /// `before_event`: called before any event is told, for what must be told first. `targets_changed`: containers came
-  /// or went.
+  /// `before_event`: called before each event, to report what must precede it. `targets_changed`: containers were added
+  /// or removed.
   virtual void listen(std::function<void()> before_event, std::function<void()> targets_changed) = 0;
 
   /// Pods that have a cgroup, by uid.

@@ -1,4 +1,4 @@
-// Why a container says it has ended: what it wrote into its message file, else, if it wants that, the end of its log.
+// The termination message of a container: the content of its message file, else, if it wants that, the end of its log.
 // Thread: any; reads two files of the node's own. Source: Kubernetes docs, "Determine the Reason for Pod Failure"; spec
 // "Pod lifecycle", 9.10.
 #pragma once
@@ -18,7 +18,7 @@ struct EndedRun {
   std::string message;  // the runtime's own words
 };
 
-/// At most policy/containers' kMessageFileMax bytes of the file and the end of the log are read, whatever is in them.
+/// At most policy/containers' kMessageFileMax bytes of the file and of the end of the log are read.
 std::string read_termination_message(const EndedRun& run);
 
 }  // namespace spillway::host

@@ -1,8 +1,8 @@
-// Asks servers of pods for their health (grpc.health.v1, Check): a connection of its own for each question, in the
-// clear, ended by its time-out.
-// Thread: loop; connections have a thread of their own from the first question on, and answers come on the loop, never
-// from inside ask(). Bounds: kUnderWayMax at a time, kAnswerMax bytes of an answer. Source: spec "Pod lifecycle", 9.5;
-// gRPC, "GRPC Health Checking Protocol".
+// Calls the health service of pods (grpc.health.v1, Check): a connection of its own for each call, unencrypted, ended
+// by its time-out.
+// Thread: loop; connections have a thread of their own from the first call on, and answers are delivered on the loop,
+// never from inside ask(). Bounds: kUnderWayMax at a time, kAnswerMax bytes of an answer. Source: spec "Pod lifecycle",
+// 9.5; gRPC, "GRPC Health Checking Protocol".
 #pragma once
 
 #include "agent/contract/ports.h"

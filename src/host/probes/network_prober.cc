@@ -176,7 +176,7 @@ void NetworkProber::secure(std::uint64_t id, Attempt& attempt) {
 }
 
 void NetworkProber::handshake(std::uint64_t id, Attempt& attempt) {
-  // A server that knows no TLS says so in its own tongue.
+  // A server without TLS answers in plain HTTP.
   if (begins_with(attempt.fd.get(), "HTTP/")) return fail(id, std::string(containers::kHttpForHttps));
   const SecureStream::Step step = attempt.stream->handshake();
   // The head of a record, five bytes, has been read by then.
@@ -228,7 +228,7 @@ void NetworkProber::send(std::uint64_t id, Attempt& attempt) {
     attempt.sent += static_cast<std::size_t>(count);
   }
   loop_.rewatch_fd(attempt.fd.get(), POLLIN);
-  if (attempt.stream) receive(id, attempt);  // it may have come with the handshake
+  if (attempt.stream) receive(id, attempt);  // it may have arrived with the handshake
 }
 
 void NetworkProber::receive(std::uint64_t id, Attempt& attempt) {

@@ -1,7 +1,7 @@
-// Carries out the requests and connections of probes and hooks: one socket each, never waited for, ended by its
-// time-out. Names are not looked up: who is asked is an address, or "localhost". No certificate is verified.
-// Thread: loop. Bounds: kAttemptsMax at a time, kHeadMax bytes of a head, containers::kProbeOutputMax of a body.
-// Source: spec "Pod lifecycle", 9.5; RFC 9112.
+// Executes the requests and connections of probes and hooks: one non-blocking socket each, ended by its time-out. Names
+// are not resolved: the target is an address, or "localhost". No certificate is verified. Thread: loop. Bounds:
+// kAttemptsMax at a time, kHeadMax bytes of a head, containers::kProbeOutputMax of a body. Source: spec "Pod
+// lifecycle", 9.5; RFC 9112.
 #pragma once
 
 #include "agent/contract/ports.h"
@@ -39,7 +39,7 @@ class NetworkProber {
   void on_connected(std::uint64_t id, Attempt& attempt);
   void secure(std::uint64_t id, Attempt& attempt);
   void handshake(std::uint64_t id, Attempt& attempt);
-  /// False: it cannot go on now; another event follows, or the attempt is over.
+  /// False: the attempt cannot continue now; another event follows, or the attempt has ended.
   bool settle(std::uint64_t id, Attempt& attempt, SecureStream::Step step);
   void send(std::uint64_t id, Attempt& attempt);
   void receive(std::uint64_t id, Attempt& attempt);

@@ -1,6 +1,6 @@
-// A connection over which TLS is spoken, as its client: the port through which the prober asks pods by HTTPS. Whose
-// certificate it is does not matter: who asks has the address from the node itself, and tells no secret.
-// Thread: loop. Source: spec "Pod lifecycle", 9.5.
+// A connection over which TLS is spoken, as its client: the port through which the prober asks pods by HTTPS. The
+// certificate is not verified: the prober has the address from the node itself, and sends no secret. Thread: loop.
+// Source: spec "Pod lifecycle", 9.5.
 #pragma once
 
 #include "base/unique_fd.h"
@@ -29,7 +29,7 @@ class SecureStream {
   virtual Step handshake() = 0;
   virtual Moved read(std::span<char> into) = 0;
   virtual Moved write(std::string_view from) = 0;
-  /// After kFailed: why.
+  /// The error, after kFailed.
   virtual std::string problem() const = 0;
 };
 

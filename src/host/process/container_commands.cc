@@ -79,7 +79,7 @@ class ContainerCommands::Running final : private ContainerEntry::Owner {
     all_.answer_(std::move(answer_));
   }
 
-  /// False at the end of the stream. What is too much is read, so that the program can go on.
+  /// False at the end of the stream. Output beyond the limit is read too, so that the program is not blocked.
   bool pump(std::size_t bytes_max) {
     std::array<char, 4096> chunk;  // NOLINT(cppcoreguidelines-pro-type-member-init)
     for (std::size_t total = 0; total < bytes_max;) {

@@ -83,7 +83,7 @@ void ContainerProcess::share_cpus(std::string_view cpus) {
   if (!moved) log_.warning("container keeps its CPUs", {{"cgroup", cgroup_.path()}, {"error", moved.error().text()}});
 }
 
-/// Volumes and files of the container, those nearer to the root first. `mounts` has to stay.
+/// Volumes and files of the container, outer mounts before inner ones. `mounts` has to stay valid.
 void add_volumes(std::vector<MountStep>& steps, const std::vector<OpenedMount>& mounts) {
   std::vector<std::pair<std::string, const OpenedMount*>> placed;
   std::vector<std::string> paths;
@@ -274,7 +274,7 @@ Result<UniqueFd> ContainerProcess::pids() const {
   if (end_ || status_ || !failure_.empty() || killing_)
     return make_error(ErrorCode::kNotFound, "unable to find target container {}", name());
   if (!plan_.confinement || !plan_.confinement->own_pids) return UniqueFd();
-  // Its number is its own until we have collected it.
+  // The process number cannot be reused until this process has reaped it.
   UniqueFd fd(::open(fmt::format("/proc/{}/ns/pid", pid_).c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return errno_error("processes of the target container", errno);
   return fd;
@@ -304,7 +304,7 @@ Result<EntryPlan> ContainerProcess::entry(std::vector<std::string> argv) const {
   made.users = start_.namespaces->users();
   for (const char* space : {"cgroup", "pid"}) {
     if (!plan_.confinement->own_pids && std::string_view(space) == "pid") continue;
-    // Its number is its own until we have collected it.
+    // The process number cannot be reused until this process has reaped it.
     SPILLWAY_TRY_VOID(add(UniqueFd(::open(fmt::format("/proc/{}/ns/{}", pid_, space).c_str(), O_RDONLY | O_CLOEXEC)),
                           "namespace of the container"));
   }
@@ -319,7 +319,7 @@ void ContainerProcess::on_status() {
   status_.reset();
   failure_ = report->failure;
   failure_reason_ = report->reason;
-  if (!failure_.empty()) return;  // its end follows
+  if (!failure_.empty()) return;  // the end follows
   handle_->running = true;
   if (plan_.confinement) mounts_.reset(::open(fmt::format("/proc/{}/ns/mnt", pid_).c_str(), O_RDONLY | O_CLOEXEC));
   const agent::StartContainer& command = start_.command;

@@ -34,7 +34,7 @@ namespace spillway::host {
 /// Mounts of a confined container on top of its pod's view.
 std::vector<MountStep> container_mounts(CgroupVersion version);
 
-/// How containers get supervisors.
+/// The supervisors of containers, and how they are started.
 struct Supervision {
   int program = -1;
   const CgroupDir* cgroup = nullptr;  // parent of the supervisors; outlives the container
@@ -50,7 +50,7 @@ class ContainerProcess {
     /// The container may be destroyed from here on.
     virtual void on_failed(agent::ContainerStartFailed event) = 0;
     virtual void on_exited(agent::ContainerExited event) = 0;
-    /// To be closed where that may take a while.
+    /// Closes the mounts on a thread that may wait.
     virtual void dispose(UniqueFd mounts) = 0;
   };
 
@@ -78,10 +78,11 @@ class ContainerProcess {
   /// Makes cgroup, log and process. An error: nothing is left of it and no event follows.
   Outcome start();
 
-  /// In place of start(): it runs, or has ended, under the supervisor that an earlier process made for it.
+  /// Replaces start(): the container runs, or has ended, under the supervisor that an earlier process made for it.
   Outcome adopt(Supervisor supervisor);
 
-  /// Once its end has been told: what still holds its pod's namespaces; nullopt: it has none.
+  /// Called once the end has been reported: returns the supervisor, which still holds its pod's namespaces; nullopt:
+  /// none.
   std::optional<Supervisor> release_supervisor() { return std::exchange(supervisor_, std::nullopt); }
 
   /// SIGTERM now, SIGKILL to all after `grace`. A repeated stop can only shorten the grace.
@@ -95,22 +96,22 @@ class ContainerProcess {
 
   const CgroupDir& cgroup() const { return cgroup_; }
 
-  /// Its first process.
+  /// The first process of the container.
   pid_t process() const { return pid_; }
 
   WallTime started_at() const { return started_at_; }
 
-  /// How another program gets into it, as one of its own; holds only while this object lives. kNotFound: it does not
-  /// run.
+  /// The plan by which another program enters the container, as one of its own; valid only while this object lives.
+  /// kNotFound: the container does not run.
   Result<EntryPlan> entry(std::vector<std::string> argv) const;
 
-  /// Its pid namespace; empty: it is among the machine's processes. kNotFound: it does not run.
+  /// The pid namespace; empty: the container is among the machine's processes. kNotFound: it does not run.
   Result<UniqueFd> pids() const;
 
   /// Null: it has none.
   const Supervisor* supervisor() const { return supervisor_ ? &*supervisor_ : nullptr; }
 
-  /// For those who attach to it.
+  /// The console to which clients attach.
   const std::shared_ptr<ContainerConsole>& console() const { return console_; }
 
   /// Binds it to the CPUs of the shared pool, if it is one of those that share.
@@ -118,7 +119,7 @@ class ContainerProcess {
 
   bool is_running() const { return !end_.has_value(); }
 
-  /// For the thread that acts on memory pressure; null before the start.
+  /// The handle for the thread that acts on memory pressure; null before the start.
   const std::shared_ptr<ContainerHandle>& handle() const { return handle_; }
 
   Bytes log_size() const;
@@ -142,7 +143,7 @@ class ContainerProcess {
   /// The supervisor's copy of the outputs, for those who listen.
   void relay();
   void hear_relay();
-  /// Has everything that was said written to the log.
+  /// Writes all pending output to the log.
   void drain();
   void on_drained();
   void on_supervisor_end();
@@ -162,7 +163,7 @@ class ContainerProcess {
   bool pump(Output& output, std::size_t bytes_max);
   void close_output(Output& output);
   void write_log(std::string_view records);
-  /// Looks until it is known what has become of SIGTERM.
+  /// Checks repeatedly until the fate of SIGTERM is certain.
   void resolve_doubt(Duration wait);
   void kill();
   void check_empty();
@@ -185,9 +186,9 @@ class ContainerProcess {
   UniqueFd mounts_;  // its mount namespace, held so that its end does not wait for the end of that
   std::optional<Supervisor> supervisor_;
   UniqueFd relay_;            // from it
-  bool relay_heard_ = false;  // all that is said comes that way
+  bool relay_heard_ = false;  // all further output arrives there
   bool relay_watched_ = false;
-  UniqueFd drain_;  // its end says that the log is complete
+  UniqueFd drain_;  // its end shows that the log is complete
   bool drained_ = false;
   bool lost_ = false;  // its exit status is unknown
   bool adopted_ = false;

@@ -41,7 +41,7 @@ class Child {
     return failed(fmt::format("ended by signal {}", WTERMSIG(status)));
   }
 
-  /// Has it ended by itself?
+  /// True if the child has ended by itself.
   bool has_ended() const {
     siginfo_t info{};
     return waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_;
@@ -121,7 +121,7 @@ Result<std::string> exec_exchange(const std::string& command, const std::string&
     if ((wait.revents & POLLOUT) != 0 && writing) {
       const ssize_t sent = send(channel.get(), input.data() + written, input.size() - written, MSG_NOSIGNAL);
       if (sent > 0) written += static_cast<std::size_t>(sent);
-      if (sent < 0 && errno != EAGAIN && errno != EINTR) writing = false;  // it does not want to hear more
+      if (sent < 0 && errno != EAGAIN && errno != EINTR) writing = false;  // the client reads no more
     }
     if ((wait.revents & (POLLIN | POLLHUP | POLLERR)) == 0) continue;
     std::array<char, 16384> buffer{};
@@ -134,7 +134,7 @@ Result<std::string> exec_exchange(const std::string& command, const std::string&
                           ErrorCode::kRequestEntityTooLarge);
     }
   }
-  while (!child.has_ended()) {  // it has closed its output and is about to go
+  while (!child.has_ended()) {  // it has closed its output and is about to end
     if (runtime::RealClock::read().mono >= deadline) return child.failed("took too long", ErrorCode::kTimeout);
     poll(nullptr, 0, 1);
   }

@@ -15,7 +15,7 @@ class IdRanges {
   /// machine rarely collide. At most kCount ranges at a time.
   std::uint32_t take(std::string_view pod_uid);
 
-  /// Those that a pod of an earlier process has.
+  /// Marks the range of a pod of an earlier process as taken.
   void keep(std::uint32_t first) { taken_.insert((first - kFirst) / kSize); }
 
   void release(std::uint32_t first);

@@ -17,7 +17,7 @@
 
 namespace spillway::host {
 
-/// Without volumes, devices and files, which are made once.
+/// The record of a container without volumes, devices and files, which are made once.
 std::string container_record(const agent::StartContainer& command);
 Result<agent::StartContainer> parse_container_record(std::string_view text);
 
@@ -31,12 +31,12 @@ struct KeptPod {
 std::string pod_record(const KeptPod& pod);
 Result<KeptPod> parse_pod_record(std::string_view text);
 
-/// The last end of each container of a pod that has been told, by name. One line each in a file, so it is bounded by
-/// the pod's containers.
+/// The last reported end of each container of a pod, by name. One line each in a file, so it is bounded by the pod's
+/// containers.
 using KeptEnds = std::map<std::string, agent::FoundContainer>;
 
 std::string ends_text(const KeptEnds& ends);
-/// Lines that say nothing are left out.
+/// Lines that cannot be parsed are left out.
 KeptEnds parse_ends(std::string_view text);
 
 /// Takes the file's place as a whole, or not at all. Not held up by a disk: what a crash of the machine takes has no

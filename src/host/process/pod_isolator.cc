@@ -44,7 +44,7 @@ std::string missing_rights() {
          "is needed";
 }
 
-/// Errors say which step the kernel refused.
+/// Errors name the step that the kernel refused.
 Outcome try_confinement(const PodRoot& root, CgroupVersion cgroups) {
   ConfinedView view{.root = root.mounts(), .mounts = {}, .first_id = IdRanges::kFirst, .hostname = "trial"};
   SPILLWAY_TRY(namespaces, PodNamespaces::create({.ipc = true, .network = false, .view = std::move(view)}));

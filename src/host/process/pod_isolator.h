@@ -21,14 +21,14 @@ namespace spillway::host {
 /// Namespaces and ids of a confined pod.
 struct IsolatedPod {
   std::optional<PodNamespaces> namespaces;  // nullopt: those of the host
-  std::optional<std::uint32_t> first_id;    // its ids of ours; nullopt: it is not confined
+  std::optional<std::uint32_t> first_id;    // its ids on the machine; nullopt: it is not confined
 };
 
 class PodIsolator {
  public:
-  /// Tries out everything that a confined container needs, up to the start of a program that is none. `pods`: where
-  /// their directories are, which belongs to this process alone from then on. Errors say what the kernel or a missing
-  /// right keeps from being made.
+  /// Tests everything that a confined container needs, up to the start of a program that does not exist. `pods`: the
+  /// folder of their directories, which this process owns from then on. Errors name what the kernel or a missing right
+  /// prevents.
   static Result<PodIsolator> create(const std::string& pods, std::vector<std::string> hidden, CgroupVersion cgroups);
 
   /// An isolator that confines no pod.
@@ -49,8 +49,8 @@ class PodIsolator {
   Result<PodNamespaces> make_namespaces(const agent::PodIsolation& wish, std::optional<std::uint32_t> first_id,
                                         const std::string& work) const;
 
-  /// How a pod's root is made; nullopt: no pod is confined. Each pod has its own: mount points are made in it, which
-  /// are directories for one pod and files for another, and whose names other pods must not see.
+  /// Options of a pod's root; nullopt: no pod is confined. Each pod has its own: mount points are made in it, which are
+  /// directories for one pod and files for another, and whose names other pods must not see.
   std::optional<PodRootOptions> root_;
   IdRanges ids_;
 };

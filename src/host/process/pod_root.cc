@@ -111,7 +111,7 @@ class RootBuilder {
     return std::ranges::any_of(shown_, [&](const std::string& each) { return is_below(path, each); });
   }
 
-  /// In a directory that is covered: there is nothing left to cover it at.
+  /// True for a path in a covered directory, where nothing is left to cover.
   bool is_hidden(std::string_view path) const {
     return std::ranges::any_of(hidden_, [&](const std::string& each) { return is_below(path, each); });
   }

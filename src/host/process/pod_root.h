@@ -13,10 +13,10 @@
 
 namespace spillway::host {
 
-/// Where a pod finds what is its own: its directory, which is home, working directory and /tmp at once.
+/// The path of a pod's own directory, which is home, working directory and /tmp at once.
 inline constexpr std::string_view kPodHome = "/tmp";
 
-/// Where a pod finds the program of its node, however that is called and wherever it lies.
+/// The folder in which a pod finds the program of its node, whatever its name and place on the machine.
 inline constexpr std::string_view kProgramFolder = "/run/spillway/bin";
 
 struct PodRootOptions {
@@ -27,7 +27,7 @@ struct PodRootOptions {
 
 class PodRoot {
  public:
-  /// Errors say which namespace or mount cannot be made.
+  /// Errors name the namespace or mount that cannot be made.
   static Result<PodRoot> create(const PodRootOptions& options);
 
   /// A mount namespace, borrowed.
@@ -39,13 +39,13 @@ class PodRoot {
   UniqueFd mounts_;
 };
 
-/// The path in a pod's view without the links that the view has of this machine, and without dots. Looks at this
-/// machine's files.
+/// The path in a pod's view without the links that the view has of this machine, and without dots. Reads this machine's
+/// files.
 std::string path_in_view(std::string_view path);
 
-/// Steps after which something can be mounted at each of these paths (of path_in_view()), although a directory of this
-/// machine that has no such place is shown there: it is shown entry by entry, in a directory that has it. Between them
-/// and the second list stand the mounts. Looks at this machine's files.
+/// Steps that make mount points at each of these paths (of path_in_view()) where the view shows a directory of this
+/// machine without that entry: the directory is then shown entry by entry, in a new directory that has it. The mounts
+/// are made between the first list and the second. Reads this machine's files.
 struct RoomSteps {
   std::vector<MountStep> before;
   std::vector<MountStep> after;
@@ -53,10 +53,10 @@ struct RoomSteps {
 
 RoomSteps room_steps(const std::vector<std::string>& paths);
 
-/// How the tree is built below `options.scratch`. Looks at this machine's files.
+/// The steps that build the tree below `options.scratch`. Reads this machine's files.
 std::vector<MountStep> pod_root_steps(const PodRootOptions& options);
 
-/// This process's program. Empty: it cannot be told, or has been replaced.
+/// The program file of this process. Empty: unknown, or replaced.
 std::string own_program();
 
 }  // namespace spillway::host

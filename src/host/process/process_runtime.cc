@@ -126,7 +126,7 @@ Outcome ProcessRuntime::make_pod(PodEntry& pod) {
                       pod_record({command, pod.isolated.first_id, pod.created, pod.capabilities}));
 }
 
-/// One that an earlier process made, and of which no namespace was left.
+/// Makes a pod again that an earlier process made, and of which no namespace is left.
 Outcome ProcessRuntime::ensure_made(PodEntry& pod) {
   if (!std::exchange(pod.made, true)) {
     const Outcome made = make_pod(pod);
@@ -142,7 +142,7 @@ void ProcessRuntime::release_ids(const PodEntry& pod) {
 void ProcessRuntime::on_command(agent::CreatePod command) {
   const auto known = pods_.find(command.uid);
   if (known != pods_.end() && !known->second.broken) return;
-  if (known == pods_.end() && pods_.size() >= options_.pods_max) return;  // its containers will say so
+  if (known == pods_.end() && pods_.size() >= options_.pods_max) return;  // its containers will report it
   PodEntry pod;
   pod.command = std::move(command);
   pod.created = loop_.now().wall;
@@ -193,7 +193,7 @@ void ProcessRuntime::on_command(agent::StartContainer command) {
     if (!has_variable(command, name)) command.env.emplace_back(name, value);
   if (command.terminal && !has_variable(command, "TERM")) command.env.emplace_back("TERM", "xterm");
   if (command.working_dir.empty()) command.working_dir = work;
-  // The pool may have changed since the agent said where it is to run.
+  // The pool may have changed since the agent chose the CPUs.
   if (command.cpuset.shares && !shared_cpus_.empty()) command.cpuset.cpus = shared_cpus_;
   const std::string log_folder = fmt::format("{}/{}", pod.directory, command.name);
   const Outcome made = make_directories(log_folder);

@@ -1,9 +1,10 @@
-// The "process" runtime: containers are processes of this host in the node's cgroups, without images. Those of confined
-// pods have namespaces of their own and see of this machine's files what PodRoot shows, and their pod's directory.
-// Executes the agent's host commands and tells what became of them. Thread: loop. Never waits; events come later, never
-// from inside execute(). Files are kept under <state>/pods/<namespace>_<name>_<uid>/: <container>/<attempt>.log, and
-// _work, the pod's directory. With supervisors (docs/adr/0013-supervised-pods.md) pods outlive this object and its
-// process: _pod.json and _ends.jsonl are for the next one, which finds the rest beside them.
+// The "process" runtime: containers are processes of this host in the node's cgroups, without images. Containers of
+// confined pods have namespaces of their own and see the part of this machine's files that PodRoot shows, and their
+// pod's directory. Executes the agent's host commands and reports their results. Thread: loop. Never waits; events are
+// emitted later, never from inside execute(). Files are kept under <state>/pods/<namespace>_<name>_<uid>/:
+// <container>/<attempt>.log, and _work, the pod's directory. With supervisors (docs/adr/0013-supervised-pods.md) pods
+// outlive this object and its process: _pod.json and _ends.jsonl are for the next one, which finds the rest beside
+// them.
 // Source: agent/contract/ports.h; spec "Node agent", 14; Kubernetes docs, "Logging Architecture", log locations.
 #pragma once
 
@@ -54,11 +55,11 @@ struct ProcessRuntimeOptions {
   std::size_t pods_max = 1000;
   /// kNamespaces: pods may be confined (agent::PodIsolation); what that takes is made at once.
   enum class Isolation { kNone, kNamespaces } isolation = Isolation::kNone;
-  Duration housekeeping = seconds(2);  // between two looks for cgroups of pods that are not there
+  Duration housekeeping = seconds(2);  // between two searches for cgroups without pods
   std::vector<std::string> hidden;     // files and directories that no confined pod sees, beside the state directory
   SecureStreams secure_streams;        // for probes and hooks
-  /// Containers have supervisors, and what an earlier process left runs on and is told as PodsFound.
-  /// check_supervision() says whether that can be.
+  /// Containers have supervisors, and those of an earlier process keep running and are reported as PodsFound.
+  /// check_supervision() checks that this is possible.
   bool keeps_pods = false;
   /// Pods that have a network namespace of their own are attached to this network; nullopt: they have only loopback.
   std::optional<PodNetworkOptions> network = std::nullopt;
@@ -66,8 +67,8 @@ struct ProcessRuntimeOptions {
 
 class ProcessRuntime final : public PodRuntime, private ContainerProcess::Owner {
  public:
-  /// Makes the directories. What an earlier process left is taken over, or removed. Errors of kNamespaces say
-  /// what the kernel or a missing right keeps from being made.
+  /// Makes the directories. Containers of an earlier process are taken over, or removed. Errors of kNamespaces name
+  /// what the kernel or a missing right prevents.
   static Result<std::unique_ptr<ProcessRuntime>> create(runtime::Loop& loop, const NodeSlice& slice,
                                                         agent::Host::Receiver& receiver, telemetry::Log log,
                                                         ProcessRuntimeOptions options);
@@ -81,7 +82,7 @@ class ProcessRuntime final : public PodRuntime, private ContainerProcess::Owner 
   Result<std::string> find_log(const api::PodKey& pod, const std::string& container,
                                std::int32_t attempt) const override;
   bool is_log_live(const std::string& path) const override;
-  /// Ids end in the attempt, but for those that were never told.
+  /// Ids end in the attempt, except for those that were never reported.
   std::optional<std::int32_t> attempt_of(const std::string& container_id) const override;
   Result<api::Summary> observe_now() override;
   std::shared_ptr<const ReactionTarget> find_target(const std::string& uid) override;
@@ -100,7 +101,7 @@ class ProcessRuntime final : public PodRuntime, private ContainerProcess::Owner 
   std::vector<api::PodKey> pods() const override;
 
  private:
-  // In a pod's directory; no container can be called like these.
+  // Names in a pod's directory; no container can have such a name.
   static constexpr std::string_view kWorkFolder = "_work";
   static constexpr std::string_view kVolumeFolder = "_volumes";
   static constexpr std::string_view kFileFolder = "_files";
@@ -119,7 +120,7 @@ class ProcessRuntime final : public PodRuntime, private ContainerProcess::Owner 
     CgroupDir cgroup;
     IsolatedPod isolated;
     std::string directory;
-    std::optional<Error> broken;  // it could not be made
+    std::optional<Error> broken;  // why it could not be made
     bool stopping = false;
     bool stop_asked = false;
     FreeState freeing = FreeState::kUnasked;
@@ -128,7 +129,7 @@ class ProcessRuntime final : public PodRuntime, private ContainerProcess::Owner 
     api::Json capabilities;  // for plug-ins (capabilities_of); null: it is attached to no network
     std::map<std::string, std::unique_ptr<ContainerProcess>> containers;
     std::shared_ptr<VolumeSet> volumes;            // null: it is not confined, or has ended; the thread's alone
-    std::set<std::string> disk_volumes;            // that its containers may write
+    std::set<std::string> disk_volumes;            // on which its containers may write
     std::map<std::string, std::int32_t> awaited;   // containers whose mounts are being opened: attempts
     std::shared_ptr<const ReactionTarget> target;  // null: to be made anew
     bool made = true;                              // false: known from its record alone
@@ -223,7 +224,7 @@ class ProcessRuntime final : public PodRuntime, private ContainerProcess::Owner 
   const PodEntry* find_pod(const api::PodKey& pod) const;
   void emit(agent::HostEvent event);
 
-  /// Emits an answer that comes from another thread, unless this object has gone.
+  /// Emits an answer from another thread, unless this object has been destroyed.
   template <typename Event>
   std::function<void(Event)> emitter() {
     return [this, alive = std::weak_ptr(alive_)](Event event) {

@@ -36,8 +36,8 @@ void ProcessRuntime::release_volumes(PodEntry& pod, std::function<void()> done) 
   if (done) done();
 }
 
-/// Deletes the volumes, then the other files of the containers, then reads the sizes of the disk: an eviction pass that
-/// follows on PodStopped must not decide by an older reading. Logs stay.
+/// Deletes the volumes, then the other files of the containers, then reads the sizes of the disk: an eviction pass
+/// after PodStopped must not use an older reading. Logs stay.
 void ProcessRuntime::free_storage(const std::string& uid) {
   PodEntry& pod = pods_.at(uid);
   pod.freeing = FreeState::kRunning;

@@ -1,5 +1,5 @@
-// Pods that an earlier process of this node left: what their records, their supervisors and their cgroups say is taken
-// over at the start and told as one PodsFound. And what is written down for the process that comes after this one.
+// ProcessRuntime: takes over the pods of an earlier process of this node, from their records, supervisors and cgroups,
+// and reports them as one PodsFound. Writes the records for the next process.
 #include "agent/contract/container_end.h"
 #include "host/cgroup/cgroup_kill.h"
 #include "host/kernel/kernel_file.h"
@@ -50,7 +50,7 @@ Outcome ProcessRuntime::look_around() {
   supervisors_ = std::move(cgroup);
   read_kept_pods();
   UniqueFd volumes = find_supervisors();
-  // Those without a record; what cannot be removed yet is, by the housekeeping.
+  // Cgroups without a record; those that cannot be removed yet are left to the housekeeping.
   OrphanedCgroups unknown(slice_);
   const auto is_known = [this](std::string_view uid) { return pods_.contains(std::string(uid)); };
   for (int look = 0; look < 2; ++look) static_cast<void>(unknown.clear(is_known));
@@ -134,7 +134,7 @@ bool ProcessRuntime::take_supervisor(Supervisor supervisor) {
   const auto known = supervisor.state();
   const auto found = command ? pods_.find(command->uid) : pods_.end();
   if (!known || found == pods_.end() || !found->second.cgroup) {
-    // Its processes are killed with their cgroup.
+    // The processes of the container are killed with their cgroup.
     quit(std::move(supervisor));
     return false;
   }
@@ -216,7 +216,7 @@ void ProcessRuntime::tell_found(const std::vector<std::string>& mounts) {
   if (targets_changed_) targets_changed_();
 }
 
-/// A pod whose attachment was not finished, or whose namespaces are gone, has no sandbox: the agent asks for one.
+/// A pod whose attachment was not finished, or whose namespaces are gone, has no sandbox: the agent requests one.
 void ProcessRuntime::keep_network(PodEntry& pod, agent::FoundPod& found) {
   if (!networks_ || pod.capabilities.is_null() || !pod.made) return;
   auto ips = networks_->keep(pod.command.uid);

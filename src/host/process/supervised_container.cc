@@ -87,7 +87,7 @@ std::optional<ProcessEnd> ContainerProcess::supervised_end() {
   return end.value_or(ProcessEnd{128 + SIGKILL, 0});
 }
 
-/// Its output is lost from here on, and its exit status stays unknown.
+/// From here on the output is lost, and the exit status stays unknown.
 void ContainerProcess::on_supervisor_end() {
   loop_.unwatch_fd(supervisor_->pidfd());
   ignored(reap(supervisor_->pidfd()), "it may be another agent's child");

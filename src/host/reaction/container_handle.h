@@ -13,20 +13,20 @@ namespace spillway::host {
 
 /// The effect of a signal on a process, from its /proc/PID/status, if it were no first process of a namespace.
 enum class SignalFate : std::uint8_t {
-  kEnds,     // it ends the process: neither caught nor ignored nor blocked
-  kBlocked,  // it would end the process that blocks it, once it does no longer; or it is waited for
-  kTaken,    // it is caught or ignored; or the text does not say
+  kEnds,     // the signal ends the process: neither caught nor ignored nor blocked
+  kBlocked,  // it is blocked and would end the process later; or it is waited for
+  kTaken,    // it is caught or ignored; or the text has no such line
 };
 
 struct ContainerHandle {
   std::string name;
   UniqueFd pidfd;
-  UniqueFd directory;  // its cgroup's, in the hierarchy of the memory controller
+  UniqueFd directory;  // of its cgroup, in the hierarchy of the memory controller
   /// /proc/PID/status of a process that is the first of its pid namespace; else empty.
   UniqueFd status;
   UniqueFd call;                        // /proc/PID/syscall of the same
   std::atomic<bool> running{true};      // its program has begun
-  std::atomic<bool> terminated{false};  // it has been asked to end
+  std::atomic<bool> terminated{false};  // SIGTERM has been sent
   std::atomic<bool> ended_for{false};   // by SIGKILL in place of SIGTERM
   /// SIGTERM was sent while it was blocked for a moment, as in the middle of a fork: see look_again().
   std::atomic<bool> in_doubt{false};
@@ -45,11 +45,11 @@ struct ContainerHandle {
 
 SignalFate fate_of(std::string_view status, int signal) noexcept;
 
-/// Is a process in the middle of sigwait(), by its /proc/PID/syscall? A signal that it waits for does not show as
-/// blocked then. True also if the text does not say.
+/// True if a process is in sigwait(), by its /proc/PID/syscall: a signal for which it waits does not show as blocked
+/// then. True also if the text cannot be parsed.
 bool waits_for_signals(std::string_view call) noexcept;
 
-/// Does the signal wait until the process unblocks it?
+/// True if the signal waits until the process unblocks it.
 bool is_pending(std::string_view status, int signal) noexcept;
 
 }  // namespace spillway::host

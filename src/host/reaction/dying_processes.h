@@ -15,7 +15,7 @@ class DyingProcesses {
  public:
   static constexpr std::size_t kCountMax = 256;
 
-  /// Those beyond kCountMax are not held.
+  /// Processes beyond kCountMax are not held.
   void add(UniqueFd pidfd) noexcept {
     if (pidfd && count_ < pidfds_.size()) pidfds_[count_++] = std::move(pidfd);
   }

@@ -22,7 +22,7 @@ MemoryReading reading_of(Bytes limit, Bytes usage, Bytes inactive_file) {
 
 constexpr std::uint64_t kNoLimitBytes = std::uint64_t{1} << 62;
 
-/// The number in a file of one; nullopt: it is not there, or says that there is no limit.
+/// The only number in a file; nullopt: the file does not exist, or has no limit.
 std::optional<Bytes> read_amount(const HeldFile& file) {
   std::array<char, 64> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
   if (!file) return std::nullopt;
@@ -148,7 +148,7 @@ void MemoryGauge::read_beside(MemoryReading& reading, std::string_view stat) con
     return;
   }
   const auto active_file = find_memory_stat(stat, v1_ ? "total_active_file " : "active_file ");
-  const Bytes slab = find_memory_stat(stat, "slab_reclaimable ").value_or(Bytes{});  // version 1 does not tell it
+  const Bytes slab = find_memory_stat(stat, "slab_reclaimable ").value_or(Bytes{});  // version 1 has no such line
   if (active_file)
     reading.mem_available =
         std::max(Bytes{}, reading.limit - reading.usage + reading.inactive_file + *active_file + slab);

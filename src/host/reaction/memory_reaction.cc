@@ -11,8 +11,8 @@
 namespace spillway::host {
 namespace {
 
-/// If a node's threshold is at least as high, one of all pods together cannot be the first to be met, if they have
-/// the same limit: they have less than all of the use.
+/// A threshold for all pods together cannot be met first if the node's is at least as high and both have the same
+/// limit: pods are only a part of the node's usage.
 std::vector<agent::ReactionPlan::Trigger> that_matter(std::vector<agent::ReactionPlan::Trigger> triggers) {
   Bytes node;
   for (const auto& trigger : triggers)
@@ -79,7 +79,7 @@ void MemoryReaction::emit(agent::HostEvent event) {
   });
 }
 
-/// Something of the node is reserved, and all pods together have a limit below its memory.
+/// True if something of the node is reserved, so that all pods together have a limit below its memory.
 bool MemoryReaction::pods_have_less() const {
   if (!pods_) return false;
   const auto reading = pods_->read();
@@ -194,7 +194,7 @@ void MemoryReaction::refresh_targets() {
 }
 
 void MemoryReaction::free_retired() {
-  report();  // a plan that has been taken must have been told of
+  report();  // a taken plan must have been reported before
   for (ArmedPlan* plan = thread_->retired(); plan != nullptr;) {
     const std::unique_ptr<ArmedPlan> owned(std::exchange(plan, plan->next));
     if (owned.get() == acted_) acted_ = nullptr;

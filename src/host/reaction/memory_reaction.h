@@ -24,14 +24,14 @@ class MemoryReaction final : public agent::Reaction {
  public:
   struct Links {
     agent::Host::Receiver& receiver;
-    /// The running processes of a pod; null: the runtime does not know the pod.
+    /// The running processes of a pod; null: the runtime does not have the pod.
     std::function<std::shared_ptr<const ReactionTarget>(const std::string& uid)> find_target;
     const JournalFile* journal = nullptr;  // may be null
     eviction::MemoryWatch memory_watch = {};
   };
 
-  /// Errors: the node's memory cannot be read, or not as the estimator needs it. Where there can be no brake, a line in
-  /// the log says so.
+  /// Errors: the node's memory cannot be read, or not as the estimator needs it. An impossible brake is reported in the
+  /// log.
   static Result<std::unique_ptr<MemoryReaction>> create(runtime::Loop& loop, const NodeSlice& slice, Links links,
                                                         telemetry::Log log);
   ~MemoryReaction() override;

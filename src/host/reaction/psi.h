@@ -33,10 +33,11 @@ struct Psi {
 /// kInvalid: the line "some" is missing, or a line is malformed.
 Result<Psi> parse_psi(std::string_view text);
 
-/// As a Summary carries it.
+/// The same figures in the form of a Summary.
 api::PsiStats to_psi_stats(const Psi& psi);
 
-/// How fine the kernel lets us look: windows of half a second need CAP_SYS_RESOURCE, multiples of two seconds do not.
+/// The window of triggers that the kernel allows: windows of half a second need CAP_SYS_RESOURCE, multiples of two
+/// seconds do not.
 enum class PsiWindow { kHalfSecond, kTwoSeconds, kNone };
 
 struct PsiTrigger {

@@ -189,7 +189,7 @@ std::optional<std::size_t> ReactionThread::choose() noexcept {
 Bytes ReactionThread::blind_zone(const Seen& seen) const noexcept {
   const Bytes configured = acted_ != nullptr ? acted_->plan.blind_zone : current_->plan.blind_zone;
   if (!seen.node || !seen.node->mem_available) return configured;
-  // By every estimator: what it shows beyond what the kernel could give.
+  // The amount by which the estimator exceeds MemAvailable; zero for that estimator itself.
   if (estimator() == eviction::MemoryEstimator::kAvailable) return configured;
   return std::max(configured, seen.node->available - *seen.node->mem_available);
 }

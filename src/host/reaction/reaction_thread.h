@@ -1,5 +1,5 @@
 // The thread that acts on memory pressure: it reads the node's memory the more often, the nearer the next threshold is,
-// and carries out the plan at hand the moment a threshold is crossed and a second reading confirms it: journal line,
+// and executes the present plan the moment a threshold is crossed and a second reading confirms it: journal line,
 // signal, report. It decides nothing of its own: victim and urgency come from policy/eviction and agent/fall_rate.
 // After start it neither allocates nor frees; plans are passed in and out through two lock-free lists.
 // Thread: offer(), retired() and outcome flags from the loop; run() is the thread itself.
@@ -143,7 +143,7 @@ class ReactionThread {
   Instant acted_at_;
   Instant told_at_;
   std::optional<Instant> quiet_until_;  // a victim is dying, and needs the processor more than the loop does
-  std::uint64_t looked_for_ = 0;        // which of the look triggers were met
+  std::uint64_t looked_for_ = 0;        // bits of the wake triggers that were met
   agent::BrakeVictim victim_ = agent::BrakeVictim::kSomebody;
   agent::FallRate fall_;
   MemoryRelease release_;

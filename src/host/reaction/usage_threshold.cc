@@ -39,7 +39,7 @@ void UsageThreshold::set(std::vector<Bytes> available, eviction::MemoryEstimator
 }
 
 void UsageThreshold::disarm() {
-  event_.reset();  // and it leaves the epoll set
+  event_.reset();  // which also removes it from the epoll set
   armed_usage_.reset();
 }
 

@@ -21,7 +21,7 @@ namespace spillway::host {
 
 class UsageThreshold {
  public:
-  /// Told of every descriptor that wakes when the threshold is passed; it is closed when another one is armed.
+  /// Receives every descriptor that wakes when the threshold is passed; it is closed when another one is armed.
   using Armed = std::function<void(int fd)>;
 
   /// `cgroup` outlives this.

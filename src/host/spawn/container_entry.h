@@ -23,7 +23,7 @@ class ContainerEntry {
     /// The program runs; not called if it could not be started.
     virtual void on_entry_running() {}
 
-    /// An error says why it could not be started.
+    /// An error is the reason why the program could not be started.
     virtual void on_entry_ended(Result<ProcessEnd> end) = 0;
   };
 

@@ -83,7 +83,7 @@ struct EntryMakings {
       ::syscall(SYS_clone, CLONE_PARENT | CLONE_PARENT_SETTID | SIGCHLD, nullptr, plan.program, nullptr, nullptr);
   if (pid < 0) fail_child(kStatusFd, ChildStep::kSession, errno);
   if (pid == 0) become_program(plan);
-  const ChildReport report{ChildStep::kCloned, 0};  // it can be watched from now on
+  const ChildReport report{ChildStep::kCloned, 0};  // its end can be watched from now on
   ::syscall(SYS_write, kStatusFd, &report, sizeof report);
   for (;;) ::syscall(SYS_exit_group, 0);
 }

@@ -41,8 +41,8 @@ struct EntryStreams {
 };
 
 /// The number of the second child, in a page that the first child shares with this process. The kernel writes it there
-/// while it makes the second child, so this process knows its child even when the first was killed before it could
-/// report it. An unknown child would never be reaped, and the first process of its pid namespace, which waits for all
+/// while it makes the second child, so this process has the number even when the first child was killed before its
+/// report. An unknown child would never be reaped, and the first process of its pid namespace, which waits for all
 /// others to be reaped, would never end.
 class ProgramNumber {
  public:
@@ -54,7 +54,7 @@ class ProgramNumber {
   /// Errors: of mmap(2).
   static Result<ProgramNumber> create();
 
-  /// For CLONE_PARENT_SETTID.
+  /// The argument of CLONE_PARENT_SETTID.
   pid_t* address() const { return page_; }
 
   /// 0: no second child was made (yet).
@@ -70,10 +70,10 @@ struct EntryChild {
   ProgramNumber program;
 };
 
-/// Errors: no process could be made. All that follows is told by `status`.
+/// Errors: no process could be made. All later errors are reported by `status`.
 Result<EntryChild> start_entry(const EntryPlan& plan, const EntryStreams& streams);
 
-/// The state of a child, as far as it is known. Its status is at its end when the program runs or nothing will.
+/// The reports of a child. They end when the program runs or will not run.
 struct EntryReports {
   pid_t program = 0;  // the second child, to be reaped; 0: none was made (yet)
   std::string failure;

@@ -115,13 +115,13 @@ void drop_rights(const Confinement& own, int users, int status) {
     if ((own.capabilities >> right & 1) != 0) continue;
     if (::syscall(SYS_prctl, PR_CAPBSET_DROP, right, 0, 0, 0) == 0) continue;
     if (errno != EINVAL) fail_child(status, ChildStep::kRights, errno);
-    break;  // the kernel knows no more
+    break;  // the kernel has no more
   }
   if (::syscall(SYS_setgroups, own.groups.size(), own.groups.data()) != 0 ||
       ::syscall(SYS_setresgid, own.gid, own.gid, own.gid) != 0 ||
       ::syscall(SYS_setresuid, own.uid, own.uid, own.uid) != 0)
     fail_child(status, ChildStep::kIdentity, errno);
-  // Without root there are none: what is left in the bounding set is what a program could have by its file.
+  // Without root a program has none: the bounding set holds only those that a program file could give it.
   const std::uint64_t held = own.uid == 0 ? own.capabilities : 0;
   __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
   __user_cap_data_struct sets[2] = {};
@@ -134,7 +134,7 @@ void drop_rights(const Confinement& own, int users, int status) {
 }
 
 void run_program(const std::vector<std::string>& candidates, char* const* argv, char* const* environment) {
-  int reported = 0;  // EACCES says more than ENOENT; anything else says all
+  int reported = 0;  // EACCES is reported rather than ENOENT; any other error at once
   for (const std::string& program : candidates) {
     ::syscall(SYS_execve, program.c_str(), argv, environment);
     const bool absent = errno == ENOENT || errno == ENOTDIR;

@@ -57,23 +57,23 @@ struct ChildReport {
   std::size_t index = 0;  // index of the sysctl or mount
 };
 
-/// Where the status descriptor lies when the program is started, closed by that.
+/// The number of the status descriptor when the program is started, which closes it.
 inline constexpr int kStatusFd = 3;
 
-/// How a child gets into its cgroup: by the clone itself, if the kernel can (version 2), else it writes itself into
+/// Puts a child into its cgroup: by the clone itself, if the kernel can (version 2), else the child writes itself into
 /// each hierarchy.
 class CgroupJoin {
  public:
   struct Cloned {
-    long pid = -1;  // 0: this is the child; -1: errno says why there is none
+    long pid = -1;  // 0: this is the child; -1: errno has the error
     int pidfd = -1;
   };
 
-  /// `cgroup` may be null and has to stay.
+  /// `cgroup` may be null and has to stay valid.
   static Result<CgroupJoin> prepare(const CgroupDir* cgroup);
-  /// With all signals blocked. `flags`: CLONE_NEW*.
+  /// Called with all signals blocked. `flags`: CLONE_NEW*.
   Cloned clone(unsigned long flags);
-  /// In the child, first of all.
+  /// Called in the child, first of all.
   void finish(int status_fd) const;
 
  private:
@@ -86,7 +86,7 @@ class CgroupJoin {
 /// Out of the way of the first descriptors, which the child fills anew.
 Result<UniqueFd> raised(int fd);
 
-/// For execve(2); `texts` has to stay.
+/// Arguments for execve(2); `texts` has to stay valid.
 std::vector<char*> c_strings(const std::vector<std::string>& texts);
 
 [[noreturn]] void fail_child(int status_fd, ChildStep step, int error, std::size_t index = 0);

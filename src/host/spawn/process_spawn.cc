@@ -102,7 +102,7 @@ void enter_view(const ChildPlan& plan, int status) {
 
 [[noreturn]] void run_child(const ChildPlan& plan) {
   const int status = plan.status.get();
-  // Beside a target, processes of the container see this one before its program runs.
+  // With a target, processes of the container can see this process before its program runs.
   if (plan.confinement != nullptr) seal_memory(status);
   plan.cgroup.finish(status);
   isolate(plan, status);
@@ -138,10 +138,10 @@ struct SupervisorMakings {
   std::vector<std::pair<UniqueFd, int>> descriptors;  // out of the way, and where they belong
   UniqueFd program;
   int state = -1;
-  UniqueFd made;  // is told of the program's process
+  UniqueFd made;  // receives the program's process
 };
 
-/// The program's process comes first, so that nothing here holds it up.
+/// The program's process is made first, so that it is not delayed.
 [[noreturn]] void become_supervisor(ChildPlan& child, const SupervisorMakings& own, unsigned long namespaces) {
   const int made = own.made.get();
   const CgroupJoin::Cloned program = child.cgroup.clone(namespaces);
@@ -259,13 +259,13 @@ std::string describe(const SpawnPlan& plan, const Report& report) {
       break;
   }
   std::string failure = exec_failure(plan.argv[0], report.error);
-  // The path alone decides: whether the machine has such a file is not for the pod to know.
+  // Only the path decides: the pod must not find out whether the machine has such a file.
   if (report.error == ENOENT && plan.confinement && plan.argv[0].starts_with("/tmp/"))
     failure += " (/tmp of a pod is its own directory, not /tmp of this machine)";
   return failure;
 }
 
-/// Beyond all numbers that are filled anew.
+/// A copy of the descriptor above all numbers that are assigned later.
 Result<UniqueFd> raised_beyond(int fd, int first) {
   UniqueFd copy(::fcntl(fd, F_DUPFD_CLOEXEC, first));
   if (!copy) return errno_error("dup", errno);
@@ -305,7 +305,7 @@ Result<SpawnedProcess> spawn_supervised(const SpawnPlan& plan, ChildPlan& child,
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   const CgroupJoin::Cloned cloned = own.cgroup.clone(0);
   if (cloned.pid == 0) {
-    // Only its children are in there.
+    // Only the children of this process are in that namespace.
     if (shares_pids && ::syscall(SYS_setns, plan.shared_pids, CLONE_NEWPID) != 0)
       fail_child(own.made.get(), Step::kNamespace, errno);
     become_supervisor(child, own, namespaces);
@@ -408,7 +408,7 @@ Result<SpawnedProcess> spawn(const SpawnPlan& plan) {
   sigset_t before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  // Only children of this thread that are made until it is back are in there.
+  // Only children that this thread makes until it returns are in that namespace.
   const bool entered = !shares_pids || ::setns(plan.shared_pids, CLONE_NEWPID) == 0;
   int error = errno;
   CgroupJoin::Cloned cloned;

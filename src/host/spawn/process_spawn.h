@@ -22,13 +22,13 @@
 
 namespace spillway::host {
 
-/// A process between us and the program, which stays its parent when we go. It is made from our memory as well, makes
-/// the program's first, and then becomes `program`.
+/// A process between this one and the program, which stays the program's parent when this one ends. It is forked from
+/// this process, makes the program's process first, and then becomes `program`.
 struct SupervisorPlan {
   int program = -1;
   const CgroupDir* cgroup = nullptr;
-  std::vector<std::pair<int, int>> descriptors;  // it is given: ours, and the number there (SupervisorFd)
-  int state = -1;                                // its SupervisorState: learns the number of the program's process
+  std::vector<std::pair<int, int>> descriptors;  // passed on: the number here, and the number there (SupervisorFd)
+  int state = -1;                                // its SupervisorState: receives the number of the program's process
 };
 
 struct SpawnPlan {
@@ -62,7 +62,7 @@ struct SpawnedProcess {
   UniqueFd supervisor_pidfd;
 };
 
-/// Errors: no process could be made. Everything after that comes through `status`.
+/// Errors: no process could be made. All later errors are reported by `status`.
 Result<SpawnedProcess> spawn(const SpawnPlan& plan);
 
 /// Reads `status`: nullopt while it is empty. A value without text: the program runs.
@@ -73,19 +73,19 @@ struct StartReport {
 
 std::optional<StartReport> read_start_report(const SpawnPlan& plan, int status_fd);
 
-/// Does everything that a start takes but the start of a program: `plan` names none that could be started. Waits for
-/// it. The error says what failed.
+/// Executes a start up to the program: `plan` names none that exists. Waits for it. The error names what failed.
 Outcome try_out(SpawnPlan plan);
 
 /// "net.ipv4.conf.eth0/100.rp_filter" is /proc/sys/net/ipv4/conf/eth0.100/rp_filter. kInvalid: a part is empty, "." or
 /// "..".
 Result<std::string> sysctl_path(std::string_view name);
 
-/// Raises our own soft limit of open files as far as we may: every container takes some fifteen. Returns what it was
-/// before the first call, for the programs that we start; absent if it cannot be told.
+/// Raises this process's soft limit of open files to the hard limit: every container takes some fifteen. Returns the
+/// limit before the first call, for started programs; absent if it cannot be read.
 std::optional<std::uint64_t> raise_open_files();
 
-/// Where a program may be: argv[0] (there is one) itself if it has a slash, else in each directory of PATH.
+/// The candidates for a program's path: argv[0] (which must exist) itself if it has a slash, else in each directory of
+/// PATH.
 std::vector<std::string> program_candidates(std::span<const std::string> argv,
                                             std::span<const std::string> environment);
 

@@ -23,7 +23,7 @@ Result<Terminal> open_terminal(pid_t process);
 /// The same in the /dev/pts of whatever has the directory `root` as its root.
 Result<Terminal> open_terminal(const UniqueFd& root);
 
-/// Tells its programs (SIGWINCH).
+/// Resizes the terminal and notifies its programs (SIGWINCH).
 void resize_terminal(const UniqueFd& terminal, std::uint16_t width, std::uint16_t height);
 
 }  // namespace spillway::host

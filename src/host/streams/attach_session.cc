@@ -15,7 +15,7 @@ void AttachSession::on_ready() {
   console->listen(std::static_pointer_cast<AttachSession>(shared_from_this()));
 }
 
-/// Not before, or what the container answers could be lost.
+/// The container's answer could be lost if input were sent before.
 void AttachSession::on_listening() {
   if (!is_open() || std::exchange(listens_, true)) return;
   const auto console = console_.lock();

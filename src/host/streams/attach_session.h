@@ -1,5 +1,5 @@
-// A client that hears what a container says from now on, and gives it input if the container takes any: attach.
-// Thread: loop. Bounds: a container is not read on while a client is behind, but a client that takes nothing for
+// Attach: a client that receives a container's output from now on, and gives it input if the container reads any.
+// Thread: loop. Bounds: a container is not read while a client is behind, but a client that reads nothing for
 // kStalledMax is cut off. Source: spec "Pod lifecycle", 11.1.
 #pragma once
 

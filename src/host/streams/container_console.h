@@ -48,7 +48,7 @@ class ContainerConsole {
   /// True if a listener is behind: read no more from the container.
   bool is_held_up() const;
 
-  /// For one client; empty: there is no input, or it is at its end.
+  /// The input, for one client; empty: there is none, or it has ended.
   UniqueFd share_input() const;
   /// A client has given all its input.
   void on_input_given();

@@ -99,7 +99,7 @@ void ExecSession::on_resize(api::TerminalSize size) {
 }
 
 void ExecSession::on_client_gone() {
-  terminal_.reset();  // which hangs up
+  terminal_.reset();  // which sends SIGHUP
   if (entry_) entry_->kill();
 }
 

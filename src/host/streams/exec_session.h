@@ -12,7 +12,7 @@
 
 namespace spillway::host {
 
-/// How to get into a container that runs.
+/// The means to enter a running container.
 struct ContainerAccess {
   EntryPlan plan;
   pid_t process = 0;  // one of it, not yet collected

@@ -19,11 +19,11 @@
 
 namespace spillway::host {
 
-/// Where a port is.
+/// The place of a port.
 struct PortTarget {
   UniqueFd network;              // a namespace, in which all may be reached; empty: the machine's
   bool all_of_machine = false;   // counts without `network`; else only what `processes` listen on
-  std::vector<pid_t> processes;  // those of `cgroup`
+  std::vector<pid_t> processes;  // the processes of `cgroup`
   std::string cgroup;            // the last part of its path
 };
 

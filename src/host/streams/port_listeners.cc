@@ -76,7 +76,7 @@ struct CloseDirectory {
 
 /// Takes the sockets that the process holds out of `wanted`.
 void strike_out(pid_t pid, std::string_view cgroup, std::set<std::uint64_t>& wanted, std::size_t& left) {
-  // One descriptor for all reads: it stays with this process even if the number of the process is reused.
+  // One descriptor for all reads: it stays bound to this process even if the process number is reused.
   const UniqueFd process(::open(fmt::format("/proc/{}", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!process) return;
   const UniqueFd file(::openat(process.get(), "cgroup", O_RDONLY | O_CLOEXEC));

@@ -53,7 +53,7 @@ class PortSession final : public StreamSession, public std::enable_shared_from_t
   using Pair = api::SpdyStreamId;
 
   struct Forward {
-    UniqueFd socket;  // empty: to be had
+    UniqueFd socket;  // empty: to be connected
     std::uint16_t port = 0;
     bool connected = false;
     bool watched = false;
@@ -88,7 +88,7 @@ class PortSession final : public StreamSession, public std::enable_shared_from_t
   Dial dial_;
   std::shared_ptr<std::size_t> open_;
   std::map<Pair, Forward> forwards_;
-  std::size_t unused_ = 0;  // bytes of the connection not yet told as used
+  std::size_t unused_ = 0;  // bytes of the connection not yet acknowledged as used
   std::optional<runtime::Loop::TimerId> pace_timer_;
   std::optional<runtime::Loop::TimerId> idle_timer_;
   Instant active_{};

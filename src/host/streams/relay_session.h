@@ -23,7 +23,7 @@
 
 namespace spillway::host {
 
-/// Where a stream is served: on this machine's loopback, in plain HTTP.
+/// The address of a served stream: on this machine's loopback, in plain HTTP.
 struct StreamAddress {
   bool six = false;  // ::1
   std::uint16_t port = 0;
@@ -39,7 +39,7 @@ Result<StreamAddress> parse_stream_address(std::string_view url);
 struct RelayedClient {
   std::shared_ptr<api::UpgradingSink> sink;
   api::Response head;               // head of the upgrade
-  bool names_protocol = false;      // the head is to say which protocol the server has chosen
+  bool names_protocol = false;      // the head has to name the protocol that the server has chosen
   std::vector<std::string> offers;  // protocols of the streams, for the server
   std::unique_ptr<api::StreamTranslation> translation;
 };
@@ -56,7 +56,7 @@ class RelaySession final : public StreamSession, public std::enable_shared_from_
   RelaySession(const RelaySession&) = delete;
   RelaySession& operator=(const RelaySession&) = delete;
 
-  /// The runtime was asked for a stream, and must agree in time.
+  /// A stream was requested from the runtime, which must agree in time.
   void open() override;
   /// Continues with the runtime's answer.
   void connect(const Result<std::string>& url);
@@ -87,7 +87,7 @@ class RelaySession final : public StreamSession, public std::enable_shared_from_
   bool is_full() const { return client_.sink != nullptr && client_.sink->waiting_bytes() > kWaitingMax; }
 
   runtime::Loop& loop_;
-  RelayedClient client_;  // its sink is null once it is over
+  RelayedClient client_;  // its sink is null once it has ended
   StreamAddress address_;
   UniqueFd server_;
   bool connected_ = false;

@@ -11,9 +11,9 @@ class StreamSession : public api::UpgradedInput {
  public:
   /// Once the connection is upgraded.
   virtual void open() = 0;
-  /// Nothing of it is left: it may be forgotten.
+  /// True if the session has ended and may be removed.
   virtual bool over() const = 0;
-  /// Ends it at once, as when the client leaves.
+  /// Ends the session at once, as when the client disconnects.
   virtual void cut() = 0;
 };
 

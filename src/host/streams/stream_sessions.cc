@@ -11,7 +11,7 @@
 namespace spillway::host {
 namespace {
 
-constexpr std::size_t kPortsMax = 64;  // that a request names
+constexpr std::size_t kPortsMax = 64;  // in one request
 
 void refuse_spdy(api::ResponseSink& sink, const Error& why, std::span<const std::string_view> supported) {
   if (why.code != ErrorCode::kForbidden) return refuse_stream(sink, 400, why.text());
@@ -35,7 +35,7 @@ std::vector<std::string> spdy_offers(const api::Request& request) {
   return offers;
 }
 
-/// The client's side of a relay; its sink is still to be had.
+/// The client's side of a relay, without its sink yet.
 Result<RelayedClient> relayed_client(const api::Request& request, const StreamWish& wish) {
   const bool ports = wish.what == StreamWish::What::kPorts;
   RelayedClient client;
@@ -189,7 +189,7 @@ void StreamSessions::attach(const api::Request& request, const api::Target& targ
     return refuse_stream(*sink, 404, console.error().text());
   if (!console)
     return refuse_stream(*sink, 500, fmt::format("container {} not found in pod {}_{}", path.back(), pod.name, pod.ns));
-  options->tty = (*console)->has_terminal();  // whatever the client thinks
+  options->tty = (*console)->has_terminal();  // even if the client expects none
   std::optional<Upgrade> upgrade = accept(request, *options, sink);
   if (!upgrade) return;
   const auto session =

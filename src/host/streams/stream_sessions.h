@@ -56,7 +56,7 @@ class StreamedContainers {
   /// The streams of a running container; not null. The same errors.
   virtual Result<std::shared_ptr<ContainerConsole>> console(const api::PodKey& pod, const std::string& uid,
                                                             const std::string& container) const = 0;
-  /// How ports of the pod are reached; the same errors.
+  /// The way to reach ports of the pod; the same errors.
   virtual Result<PortSession::Dial> dial(const api::PodKey& pod, const std::string& uid) = 0;
 
   /// The server that serves the streams instead; the other functions are not called then. Null: none.

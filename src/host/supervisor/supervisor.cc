@@ -165,7 +165,7 @@ std::optional<ProcessEnd> read_end(const Supervisor& supervisor, pid_t process) 
   const auto known = supervisor.state();
   if (known && known->phase != SupervisedPhase::kRuns) return end_of(known->wait_status);
   const auto stat = read_file(fmt::format("/proc/{}/stat", process));
-  // Its number is its own as long as its parent lives and has not collected it.
+  // The process number is not reused as long as its parent lives and has not reaped it.
   if (!stat || !supervisor.is_alive()) return std::nullopt;
   return end_in_stat(*stat);
 }

@@ -33,13 +33,13 @@ class Supervisor {
  public:
   /// Creates the memory shared with agents; there is no process yet.
   static Result<Supervisor> prepare(const SupervisorWish& wish);
-  /// One that an earlier agent started. kInvalid: it is none, or of a kind that this agent does not know.
+  /// Opens a supervisor that an earlier agent started. kInvalid: it is none, or of an unsupported version.
   static Result<Supervisor> find(pid_t pid);
 
   /// Descriptors that the supervisor starts with: ours, and their numbers there.
   std::vector<std::pair<int, int>> descriptors() const;
 
-  /// It lives.
+  /// Marks that the supervisor runs.
   void live(pid_t pid, UniqueFd pidfd) {
     pid_ = pid;
     pidfd_ = std::move(pidfd);
@@ -59,20 +59,20 @@ class Supervisor {
   /// A copy of what it holds under that number; empty: nothing, or it is gone.
   UniqueFd copy(SupervisorFd number) const;
 
-  /// False: it is gone or does not take what it is told.
+  /// False: the supervisor has ended or does not accept the order.
   bool tell(SupervisorOrder order, int with = -1) const;
-  /// It goes, and is collected if it is our child.
+  /// Ends the supervisor, and reaps it if it is a child of this process.
   void quit(runtime::Loop& loop);
 
  private:
   UniqueFd state_;
-  UniqueFd orders_;  // its end, until it lives
+  UniqueFd orders_;  // the other end, until the supervisor runs
   UniqueFd give_orders_;
   pid_t pid_ = 0;
   UniqueFd pidfd_;
 };
 
-/// As wait(2) has it.
+/// The end in the form of wait(2).
 ProcessEnd end_of(std::int32_t wait_status);
 
 /// Parses the exit status in the last field of /proc/PID/stat of a process that has ended and is not reaped; nullopt:

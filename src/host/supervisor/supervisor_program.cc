@@ -32,7 +32,7 @@ extern const char spillway_supervisor_end[];
 namespace spillway::host {
 namespace {
 
-constexpr unsigned kMemfdExec = 0x10;  // MFD_EXEC; older headers and kernels do not know it
+constexpr unsigned kMemfdExec = 0x10;  // MFD_EXEC; older headers and kernels lack it
 
 UniqueFd make_memory(const char* name, unsigned flags) {
   UniqueFd fd(::memfd_create(name, MFD_CLOEXEC | flags | kMemfdExec));

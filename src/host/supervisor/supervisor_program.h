@@ -8,7 +8,7 @@
 
 namespace spillway::host {
 
-/// To be executed by descriptor. Nothing can write to it any more.
+/// A descriptor for execution. It cannot be written any more.
 Result<UniqueFd> open_supervisor_program();
 
 /// An error if this machine does not let a process take over another's descriptors; it names the refused call.

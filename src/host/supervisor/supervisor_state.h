@@ -1,6 +1,6 @@
 // The contract between a container's supervisor and successive agents: a page of shared memory, the numbers of the
 // supervisor's descriptors, and its orders. Numbers and members keep their meaning: an agent of any later version has
-// to understand supervisors that an earlier one started. Additions come at the end, with a new version. Thread: any
+// to support supervisors that an earlier one started. Additions are made at the end, with a new version. Thread: any
 // (one writer per member). Source: docs/adr/0013-supervised-pods.md.
 #pragma once
 
@@ -20,10 +20,10 @@ inline constexpr std::size_t kRecordBytesMax = std::size_t{4} << 20;
 enum class SupervisedPhase : std::uint32_t {
   kRuns,   // or has not begun
   kEnded,  // wait_status and finished_at hold
-  kTold,   // its end has been written down; the process has been collected
+  kTold,   // its end has been recorded; the process has been reaped
 };
 
-/// At the beginning of the shared memory. Written before the start by the agent that makes it, but for what names its
+/// The beginning of the shared memory. Written by the agent before the start, except for members that name their
 /// writer.
 struct SupervisorState {
   std::uint32_t magic = kSupervisorMagic;
@@ -46,11 +46,11 @@ static_assert(sizeof(SupervisorState) <= kStateBytes);
 /// Numbers of the supervisor's descriptors. Unused ones are closed.
 enum SupervisorFd : int {
   kStateFd = 3,
-  kOrdersFd = 4,      // where it is told what to do
+  kOrdersFd = 4,      // where it receives orders
   kGiveOrdersFd = 5,  // the other end, for the next agent
   kStdoutFd = 6,      // the container's; its terminal, if it has one
   kStderrFd = 7,
-  kStdinFd = 8,     // where its input goes
+  kStdinFd = 8,     // the write end of its input
   kProcessFd = 9,   // the container's first process
   kVolumesFd = 10,  // the mount namespace of the node's volumes
   kIpcFd = 11,      // namespaces of the pod
@@ -62,10 +62,10 @@ enum SupervisorFd : int {
   kSupervisorFds = 17  // one more than the last
 };
 
-/// One byte each. A descriptor comes with kListen and kFinish.
+/// Orders, one byte each. kListen and kFinish carry a descriptor.
 enum class SupervisorOrder : char {
-  kListen = 'L',      // copy the outputs there: packets of api::Channel's number and what was said; the first one, {0},
-                      // says that it listens
+  kListen = 'L',      // copy the outputs there: packets of api::Channel's number and the output; the first one, {0},
+                      // confirms the order
   kFinish = 'F',      // every process has ended: write what is left to the log, then close the descriptor
   kCollect = 'C',     // the end is written down
   kCloseInput = 'I',  // the container's input has ended

@@ -1,5 +1,5 @@
 // The slices of pods, which systemd makes, limits and removes: one call at a time, in order, on a thread of its own.
-// Thread: loop; outcomes come on the loop, later. Bounds: kQueueMax calls that wait. Source: Kubernetes docs,
+// Thread: loop; outcomes are delivered on the loop, later. Bounds: kQueueMax calls that wait. Source: Kubernetes docs,
 // "Container Runtimes" (the systemd cgroup driver).
 #pragma once
 
@@ -24,7 +24,7 @@ class SliceUnits {
   /// `bus`: of the start of the process; the thread has it from now on.
   SliceUnits(runtime::Loop& loop, CgroupVersion version, std::unique_ptr<SystemdBus> bus);
 
-  /// Started with these limits; one that is there gets them. `done` comes once.
+  /// Starts the slice with these limits; an existing one gets them. `done` is called once.
   void start(const cgroups::SliceUnit& unit, const CgroupLimits& limits, Done done);
   void limit(const std::string& unit, const CgroupLimits& limits, Done done);
   void stop(const std::string& unit, Done done);

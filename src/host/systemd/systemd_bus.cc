@@ -115,7 +115,7 @@ struct SystemdBus::Connection {
   int listen() {
     const int matched = sd_bus_match_signal(bus, nullptr, nullptr, kPath, kManager, "JobRemoved", on_job_removed, this);
     if (matched < 0) return matched;
-    // Without a bus daemon every client hears all signals, and the call may be refused.
+    // Without a bus daemon every client receives all signals, and the call may be refused.
     BusError error;
     sd_bus_message* answer = nullptr;
     const int subscribed =

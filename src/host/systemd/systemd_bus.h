@@ -15,7 +15,7 @@ namespace spillway::host {
 
 class SystemdBus {
  public:
-  /// As long as upstream waits for a job of systemd; without an answer the call fails with kTimeout.
+  /// Upstream's wait for a job of systemd; without an answer the call fails with kTimeout.
   static constexpr Duration kCallTimeout = seconds(30);
 
   /// Connects with the first call, and again after an error of the connection.
@@ -29,7 +29,7 @@ class SystemdBus {
 
   /// Starts a transient slice and waits until it has its cgroup. One that is there is left as it is.
   Outcome start_slice(const std::string& unit, const UnitProperties& properties);
-  /// Until the next boot.
+  /// Sets the properties until the next boot.
   Outcome set_properties(const std::string& unit, const UnitProperties& properties);
   /// Ends everything in the slice and removes its cgroup. One that is not there is fine.
   Outcome stop_slice(const std::string& unit);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 constexpr std::int64_t kMicrosPerSecond = 1'000'000;
-// systemd takes quotas in hundredths of a processor: what it rounds down would be less than was asked for.
+// systemd takes quotas in hundredths of a processor; rounded down they would be less than requested.
 constexpr std::int64_t kQuotaStepMicros = 10'000;
 
 std::uint64_t unsigned_of(std::int64_t value) {

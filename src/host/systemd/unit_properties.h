@@ -24,8 +24,8 @@ using UnitProperties = std::vector<UnitProperty>;
 /// The properties that a slice is started with. Accounting makes systemd enable the controllers of its cgroup.
 UnitProperties slice_properties(const cgroups::SliceUnit& unit, CgroupVersion version);
 
-/// The limits that systemd knows, so that it does not undo them when it writes the cgroup's files itself. It knows
-/// neither huge pages nor the swap that a memory limit of version 1 leaves.
+/// The limits in the form of systemd's properties, so that it does not undo them when it writes the cgroup's files
+/// itself. It has properties neither for huge pages nor for the swap that a memory limit of version 1 leaves.
 UnitProperties limit_properties(const CgroupLimits& limits, CgroupVersion version);
 
 }  // namespace spillway::host

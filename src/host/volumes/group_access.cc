@@ -22,7 +22,7 @@ constexpr mode_t kReadFiles = 0440;
 constexpr mode_t kWriteFiles = 0660;
 constexpr mode_t kEnterFolders = 0110;
 
-/// The change of owner takes the setgid bit away, so the mode comes after it.
+/// The change of owner clears the setgid bit, so the mode is set after it.
 mode_t mode_for(const struct stat& status, GroupAccess access) {
   const mode_t mode = (status.st_mode & 07777) | (access == GroupAccess::kRead ? kReadFiles : kWriteFiles);
   return S_ISDIR(status.st_mode) ? mode | S_ISGID | kEnterFolders : mode;

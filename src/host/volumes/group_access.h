@@ -1,4 +1,4 @@
-// The files of a volume given to a group, as fsGroup asks for, or to the ids of another pod. Thread: any; may wait for
+// Gives the files of a volume to a group, as fsGroup requires, or to the ids of another pod. Thread: any; may wait for
 // a file system. Source: Kubernetes docs, "Configure a Security Context for a Pod or Container", fsGroup; spec "Pod
 // lifecycle", 7.7.
 #pragma once

@@ -64,7 +64,7 @@ Outcome check_hidden(int fd, std::span<const std::string> hidden) {
   return check_hidden(real, hidden);
 }
 
-/// Before it is made: `rest` is not there, below `parent`, which is.
+/// Checks a path before it is made: `rest` does not exist below `parent`, which does.
 Outcome check_made(int parent, std::string_view rest, std::span<const std::string> hidden) {
   SPILLWAY_TRY(real, real_path(parent));
   for (const auto component : std::views::split(rest, '/'))
@@ -103,7 +103,7 @@ Result<UniqueFd> open_host_path(const agent::HostPath& wanted, std::span<const s
   if (!root) return errno_error("/", errno);
   WalkRules rules{.base = "/", .links = WalkRules::Links::kOfRoot, .make = {}};
   const auto check = [&](int parent, std::string_view rest) { return check_made(parent, rest, hidden); };
-  // Without a type nothing is checked, and container runtimes make the directory that is missing.
+  // Without a type nothing is checked, and container runtimes make a missing directory.
   if (wanted.type == "DirectoryOrCreate" || wanted.type.empty())
     rules.make = WalkRules::Made{.mode = kMadeDirectory, .check = check};
   Result<WalkedPath> found = walk_path(root.get(), wanted.path, rules);

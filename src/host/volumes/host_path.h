@@ -11,9 +11,9 @@
 
 namespace spillway::host {
 
-/// It, opened as a path, made before if its type says so. kForbidden: it is, holds or lies below one of the `hidden`
-/// files and directories, or a link on the way is not root's. Errors of the type are upstream's. What is refused is not
-/// made: the nearest directory that is there is looked at first.
+/// Opens the host path as a path, after making it if its type requires that. kForbidden: it is, holds or lies below one
+/// of the `hidden` files and directories, or a link on the way is not root's. Errors of the type are upstream's. A
+/// refused path is not made: the nearest existing directory is checked first.
 Result<UniqueFd> open_host_path(const agent::HostPath& wanted, std::span<const std::string> hidden);
 
 /// The directory of a local volume, opened for reading, under the same rules. Errors are upstream's.

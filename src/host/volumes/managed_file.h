@@ -1,4 +1,4 @@
-// Files that a node writes for a container: /etc/hosts and what else the machine and the pod say together.
+// Files that a node writes for a container: /etc/hosts and others that combine data of the machine and of the pod.
 // Thread: that of the volumes; waits for the disk. Source: agent/contract/volume_ports.h; spec "Pod lifecycle", 6.9.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace spillway::host {
 Result<OpenedMount> open_managed_file(const std::string& folder, const agent::ManagedFile& file,
                                       std::uint32_t first_id);
 
-/// Where it keeps what the container writes as its termination message.
+/// The file with the container's termination message.
 std::string message_file(const std::string& folder);
 
 }  // namespace spillway::host

@@ -1,4 +1,4 @@
-// Where something is mounted, from the text of /proc/PID/mountinfo. Thread: any (pure). Source: proc_pid_mountinfo(5).
+// Parses the mount points in the text of /proc/PID/mountinfo. Thread: any (pure). Source: proc_pid_mountinfo(5).
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace spillway::host {
 
-/// In the order of the text, with what it escapes.
+/// The mount points in the order of the text, unescaped.
 std::vector<std::string> mount_points(std::string_view mountinfo);
 
-/// Those below the directory `real`, as paths below `given`, which leads there; both end in a slash.
+/// The mount points below the directory `real`, as paths below `given`, which leads there; both end in a slash.
 std::vector<std::string> mounts_below(const std::vector<std::string>& points, const std::string& real,
                                       const std::string& given);
 

@@ -47,7 +47,7 @@ class Walk {
 
   Result<WalkedPath> run(std::string_view path) {
     Result<WalkedPath> found = walk(path);
-    for (; !found && !made_in_.empty(); made_in_.pop_back())  // the last first; what has been filled meanwhile stays
+    for (; !found && !made_in_.empty(); made_in_.pop_back())  // the last first; directories that are not empty stay
       ::unlinkat(made_in_.back().parent.get(), made_in_.back().name.c_str(), AT_REMOVEDIR);
     return found;
   }

@@ -18,7 +18,7 @@
 namespace spillway::host {
 
 struct WalkRules {
-  /// Where the directory is: absolute links into it are followed as if they were relative. Empty: none is.
+  /// The path of the directory: absolute links into it are followed as if they were relative. Empty: none is.
   std::string base;
   enum class Links { kAll, kOfRoot } links = Links::kAll;  // kOfRoot: links that only root can have made
 
@@ -42,8 +42,9 @@ struct WalkedPath {
   std::string path;               // path of `fd`, in the same form
 };
 
-/// kForbidden: the path leaves the directory, or a link may not be followed. kNotFound: something is missing. Else the
-/// error of the kernel or of the rules. Errors name the component. After an error nothing is left of what was made.
+/// kForbidden: the path leaves the directory, or a link may not be followed. kNotFound: a component does not exist.
+/// Else the error of the kernel or of the rules. Errors name the component. After an error all made directories are
+/// removed.
 Result<WalkedPath> walk_path(int directory, std::string_view path, const WalkRules& rules);
 
 }  // namespace spillway::host

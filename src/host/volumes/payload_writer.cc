@@ -46,7 +46,7 @@ std::vector<std::string> names_in(int directory) {
   return names;
 }
 
-/// Nothing outside is reached: links are removed, not followed.
+/// Never leaves the tree: links are removed, not followed.
 void remove_tree_at(int directory, const std::string& name) {
   if (::unlinkat(directory, name.c_str(), 0) == 0 || errno == ENOENT) return;
   const UniqueFd inside(::openat(directory, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));

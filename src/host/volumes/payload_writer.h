@@ -21,8 +21,8 @@ struct PayloadOwner {
   gid_t group = 0;       // a group of the machine
 };
 
-/// Makes the volume's directory hold these files and no others. `finish` gets the new directory before it is seen.
-/// `at` names it. False: they were there already. An error leaves what was there.
+/// Makes the volume's directory hold these files and no others. `finish` gets the new directory before it becomes
+/// visible. `at` names it. False: the files were equal already. After an error the old files stay.
 Result<bool> write_payload(int directory, const std::map<std::string, agent::VolumeFile>& files, PayloadOwner owner,
                            WallTime at, const std::function<Outcome(int directory)>& finish);
 

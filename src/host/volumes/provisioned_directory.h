@@ -1,6 +1,6 @@
 // The directories of provisioned volumes: one folder per node holds them, each is named after its volume. Pods write
-// below them and may leave links, mounts and folders without end there: nothing outside is ever reached, no link is
-// followed, and removal needs the same few descriptors for every depth.
+// below them and may create links, mounts and folders of any depth there: this code never leaves the tree, follows no
+// link, and needs the same few descriptors for every depth.
 // Thread: any; may wait for a file system, and removal of many files takes long.
 // Source: Kubernetes docs, "Volumes", local; openat(2), renameat(2), unlinkat(2).
 #pragma once
@@ -15,8 +15,8 @@ namespace spillway::host {
 /// The folder of a node's provisioned volumes, below the node's state directory.
 std::string provisioned_folder(const std::string& state_dir);
 
-/// Makes the directory: mode 0777, because the ids of the pods that will write to it are not known; the folder above is
-/// root's alone. One that is there already stays as it is. kInvalid: the name is not that of a directory.
+/// Makes the directory: mode 0777, because the ids of the pods that will write to it are unknown; the folder above
+/// belongs to root alone. An existing directory is not changed. kInvalid: the name is not that of a directory.
 Outcome make_provisioned(const std::string& folder, const std::string& name);
 
 /// Opens the directory for reading. kNotFound: it is not there.

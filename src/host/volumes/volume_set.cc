@@ -34,7 +34,7 @@ constexpr unsigned long kDataOnly = MS_NOSUID | MS_NODEV;
 constexpr mode_t kEmptyDirectoryMode = 0777;
 constexpr mode_t kPayloadMode = 0755;
 
-/// One without "noswap" where the kernel does not know that.
+/// Mounts without "noswap" where the kernel does not support that.
 Outcome mount_memory(const std::string& target, std::string options) {
   const auto mount = [&](const std::string& all) {
     return ::syscall(SYS_mount, "tmpfs", target.c_str(), "tmpfs", kDataOnly, all.c_str()) == 0;
@@ -149,7 +149,7 @@ Result<UniqueFd> VolumeSet::open_provisioned_for_pod(const std::string& name) co
   if (!opened && opened.error().code == ErrorCode::kNotFound) {
     return invalid({}, "path \"{}/{}\" does not exist", options_.provisioned, name);
   }
-  // Files whose owner cannot be changed stay as they are, as for a group, and the pod sees the error.
+  // Files whose owner cannot be changed keep it, as for a group, and the pod sees the error.
   if (opened && options_.first_id != 0) (void)give_to_pod_ids(opened->get(), options_.first_id);
   return opened;
 }
@@ -169,7 +169,7 @@ Outcome VolumeSet::set_up(const agent::VolumeSetup& setup, WallTime at) {
     SPILLWAY_TRY(opened, provisioned.empty() ? open_local_directory(local->path, options_.hidden)
                                              : open_provisioned_for_pod(provisioned));
     volume.root = std::move(opened);
-    // Files whose group cannot be changed stay as they are, as upstream, and the pod sees the error.
+    // Files whose group cannot be changed keep it, as upstream, and the pod sees the error.
     if (setup.fs_group) {
       (void)give_to_group(volume.root.get(), options_.first_id + *setup.fs_group, GroupAccess::kReadWrite);
     }

@@ -1,8 +1,8 @@
-// The volumes of one pod on this machine: directories below its own, and file systems in memory that only the thread's
-// mount namespace knows, so that they end with the process. Volumes placed on the machine for another program (place())
-// stay until a process removes them. A container gets a mount of its own, opened without following a link out of the
-// volume. Thread: one at a time, which has entered a mount namespace of its own (VolumeSet::enter_namespace) and on
-// which all calls are made; may wait for file systems. Source: spec "Pod lifecycle", 6.10, 7; mount_namespaces(7),
+// The volumes of one pod on this machine: directories below its own, and file systems in memory that are mounted only
+// in the thread's mount namespace, so that they end with the process. Volumes placed on the machine for another program
+// (place()) stay until a process removes them. A container gets a mount of its own, opened without following a link out
+// of the volume. Thread: one at a time, which has entered a mount namespace of its own (VolumeSet::enter_namespace) and
+// on which all calls are made; may wait for file systems. Source: spec "Pod lifecycle", 6.10, 7; mount_namespaces(7),
 // open_tree(2).
 #pragma once
 
@@ -26,7 +26,7 @@ struct VolumeSetOptions {
   std::uint32_t first_id = 0;       // the machine's id that is the pod's 0
   std::vector<std::string> hidden;  // files and directories of the machine that no pod gets
   std::string provisioned = {};     // parent of the node's provisioned volumes, which is hidden otherwise; empty: none
-  bool kept = false;                // an earlier process may have made some of it: that stays as it is
+  bool kept = false;                // an earlier process may have made some of it, which is kept
   std::vector<std::string> mounts;  // the earlier process's mounts, below the directory or beside it
 };
 
@@ -47,7 +47,7 @@ class VolumeSet {
  public:
   explicit VolumeSet(VolumeSetOptions options);
 
-  /// Takes what is mounted away, unless it is to stay.
+  /// Unmounts the volumes, unless they are to stay.
   ~VolumeSet();
   VolumeSet(const VolumeSet&) = delete;
   VolumeSet& operator=(const VolumeSet&) = delete;
@@ -87,7 +87,7 @@ class VolumeSet {
 
   VolumeSetOptions options_;
   std::map<std::string, Volume> volumes_;
-  std::vector<std::string> parts_;  // where parts of volumes are bound to
+  std::vector<std::string> parts_;  // the mount points of parts of volumes
   std::size_t next_part_ = 0;
   std::set<std::string> found_;  // mounts of volumes by an earlier process, not taken over yet
   std::atomic<bool> keep_ = false;

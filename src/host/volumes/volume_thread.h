@@ -1,5 +1,6 @@
-// The thread on which the volumes of all pods are made, opened and taken away: their file systems may hang. It has a
-// mount namespace of its own unless others mount them. Thread: loop; answers come there. Bounds: 10,000 jobs that wait.
+// The thread on which the volumes of all pods are made, opened and removed: their file systems may hang. It has a mount
+// namespace of its own unless others mount them. Thread: loop; answers are delivered there. Bounds: 10,000 jobs that
+// wait.
 #pragma once
 
 #include "agent/contract/ports.h"
@@ -26,8 +27,8 @@ class VolumeThread {
 
   explicit VolumeThread(runtime::Loop& loop, Namespace mounts_in = Namespace::kOwn);
 
-  /// From now on in the namespace of an earlier process's thread; first of all. `done` gets the paths that something is
-  /// mounted on there.
+  /// Enters the namespace of an earlier process's thread; called first of all. `done` gets the paths of the mount
+  /// points there.
   bool enter(UniqueFd found, std::function<void(Result<std::vector<std::string>>)> done);
 
   /// The namespace, once something has been done in it; -1: none, or the machine's. Borrowed.
@@ -45,7 +46,7 @@ class VolumeThread {
   /// False: too much waits; `done` is not called then. `done` gets one failure per volume that could not be made.
   bool set_up(std::shared_ptr<VolumeSet> volumes, agent::SetUpVolumes command, WallTime at,
               std::function<void(agent::VolumesSetUp)> done);
-  /// The same. Opens all, or tells the first error.
+  /// The same. Opens all, or returns the first error.
   bool open(std::shared_ptr<VolumeSet> volumes, Mounts wanted,
             std::function<void(Result<std::vector<OpenedMount>>)> done);
   /// The same, for others to mount. Files are written to `folder` by their names.
@@ -55,7 +56,7 @@ class VolumeThread {
   /// can be read.
   void read(const std::shared_ptr<VolumeSet>& volumes, const agent::ReadVolumeFile& command,
             const std::function<void(agent::VolumeFileRead)>& done);
-  /// The same. What is mounted goes, after everything that was asked for before.
+  /// The same. Unmounts everything, after all jobs requested before.
   bool release(std::shared_ptr<VolumeSet> volumes, std::function<void()> done);
 
  private:

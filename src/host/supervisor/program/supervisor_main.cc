@@ -1,7 +1,7 @@
 // The supervisor of a container: a program of its own, started with the descriptors of supervisor_state.h. It is the
-// parent of the container's first process, writes what comes through the pipes to the log, keeps how the process ended,
-// and holds the namespaces of the pod. It starts, ends and decides nothing, reads no file, and believes only what comes
-// through the socket it was born with. All signals stay blocked, as its parent left them.
+// parent of the container's first process, writes the output of the pipes to the log, keeps the exit status of the
+// process, and holds the namespaces of the pod. It starts, ends and decides nothing, reads no file, and obeys only the
+// socket that it was started with. All signals stay blocked, as its parent left them.
 // Memory: its pages, one buffer per stream, one packet.
 #include "host/logs/container_log.h"
 #include "host/supervisor/supervisor_state.h"
@@ -92,7 +92,7 @@ class Supervisor {
       std::atomic_ref(state_.phase).store(SupervisedPhase::kTold, std::memory_order_release);
   }
 
-  /// Also at the end of the stream: a pipe says that once.
+  /// Called also at the end of the stream: a pipe reports that once.
   void pump(Stream& stream, std::size_t bytes_max) {
     std::array<char, kChunkBytes> chunk;
     std::string records;
@@ -175,7 +175,7 @@ class Supervisor {
       case SupervisorOrder::kFinish:
         note_end();
         drain();
-        break;  // `given` goes
+        break;  // `given` is closed
       case SupervisorOrder::kCollect:
         collect();
         break;
