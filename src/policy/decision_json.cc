@@ -20,7 +20,7 @@ const Json::Array* array_at(const Json& document, std::string_view key) {
   return found == nullptr ? nullptr : found->if_array();
 }
 
-/// A node may say anything, and people look at it on terminals.
+/// Text of a node is untrusted, and is shown on terminals.
 std::string text_at(const Json& document, std::string_view key) {
   return printable(document.string_at({key}));
 }

@@ -1,4 +1,4 @@
-// Is there room for what a pod asks for? The one answer that the scheduler and the agent share.
+// Checks that a node has room for a pod's requests. The scheduler and the agent share this rule.
 // Thread: any (pure). Source: spec "Pod admission", 6 (Fit); vectors admission/fit.
 #pragma once
 
@@ -21,8 +21,8 @@ struct Shortage {
   friend bool operator==(const Shortage&, const Shortage&) = default;
 };
 
-/// All shortages if a pod that asks for `wanted` joined the node: pods, cpu, memory, ephemeral-storage, then the others
-/// by name. A pod is never short of what it does not ask for, even on a node that is over its limits.
+/// All shortages if a pod that requests `wanted` joined the node: pods, cpu, memory, ephemeral-storage, then the others
+/// by name. A resource that the pod does not request is never short, even on a node above its limits.
 std::vector<Shortage> find_shortages(const Amounts& wanted, const NodeLoad& node);
 
 /// "Too many pods" or "Insufficient <resource>".

@@ -1,5 +1,5 @@
-// A node as the scheduler and the agent count it: the object and what the pods on it ask for, in whole numbers rounded
-// once per pod, as upstream counts them. Thread: any (plain values). Source: spec "Pod admission", 6, 10, 15; vectors
+// A node as the scheduler and the agent count it: the object and the requests of its pods, in whole numbers rounded
+// once per pod, as upstream. Thread: any (plain values). Source: spec "Pod admission", 6, 10, 15; vectors
 // admission/fit, admission/pod_requests, admission/scheduler_filter.
 #pragma once
 
@@ -38,7 +38,7 @@ Amounts requested_by(const api::Pod& pod, const api::PodFeatures& features = {})
 /// The share of one pod in the load of its node.
 struct PodLoad {
   Amounts requested;
-  /// For scoring: a container without a request counts as 100m cpu and 200 MiB memory, so that a node full of such
+  /// Used for scoring: a container without a request counts as 100m cpu and 200 MiB memory, so that a node full of such
   /// containers does not seem empty.
   std::int64_t scored_milli_cpu = 0;
   std::int64_t scored_memory_bytes = 0;
@@ -66,9 +66,9 @@ struct NodeLoad {
   explicit NodeLoad(std::shared_ptr<const api::Node> of) { set_node(std::move(of)); }
 
   void set_node(std::shared_ptr<const api::Node> to);
-  /// With what only scores read.
+  /// Adds the pod, with the sums that only scores use.
   void add(const api::Pod& pod, const api::PodFeatures& features = {});
-  /// Without it: the scored sums stay as they are.
+  /// Adds the pod without them: the scored sums are unchanged.
   void add_unscored(const api::Pod& pod, const api::PodFeatures& features = {});
 
  private:

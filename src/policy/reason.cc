@@ -19,7 +19,7 @@ struct CodeName {
   std::string_view name;
 };
 
-/// In the order of the enumerators.
+/// Names in the order of the enumerators.
 constexpr auto kNames = std::to_array<CodeName>({
     {kNoThresholdMet, "no-threshold-met"},
     {kThresholdNotMet, "threshold-not-met"},

@@ -1,6 +1,6 @@
-// Decision and Reason: what every rule below returns. A reason is an enumerator and the numbers compared, never prose;
-// logs, Events, journals, `spillway explain` and tests render the same value. All rooms share these words: a decision
-// to evict, to turn a pod away, to leave it Pending, to taint a node, to let a rollout wait, and to do none of that.
+// Decision and Reason: the results of every rule below. A reason is an enumerator and the numbers compared, never
+// prose; logs, Events, journals, `spillway explain` and tests render the same value. All modules share these words: a
+// decision to evict or reject a pod, to keep it Pending, to taint a node, to delay a rollout, and to do none of that.
 // Thread: any (plain values).
 #pragma once
 
@@ -159,12 +159,12 @@ std::string_view to_string(Verdict verdict);
 std::optional<Area> parse_area(std::string_view text);
 std::optional<Verdict> parse_verdict(std::string_view text);
 
-/// Whom a decision concerns.
+/// The object of a decision.
 struct Subject {
   std::string kind;  // "Pod", "Node"
   std::string ns;    // empty for what has no namespace
   std::string name;
-  std::string uid;  // may be empty: not known
+  std::string uid;  // may be empty: unknown
 
   /// "pod shop/cart-7", "node n1".
   std::string text() const;
@@ -172,7 +172,7 @@ struct Subject {
   friend bool operator==(const Subject&, const Subject&) = default;
 };
 
-/// One of several that were compared, as it was judged.
+/// One of several candidates that were compared, with its evaluation.
 struct Candidate {
   Subject subject;
   Reason reason;
@@ -193,8 +193,8 @@ struct Decision {
   std::string message;                // text of the object's status or event; may be empty
   std::vector<Reason> reasons;        // in the order in which they were found
   std::vector<Candidate> candidates;  // in their order; the first few if there were many
-  std::int64_t candidates_total = 0;  // how many were compared
-  std::vector<Fact> cost;  // resources that the act takes and frees; facts that are known only later are added later
+  std::int64_t candidates_total = 0;  // the number of compared candidates
+  std::vector<Fact> cost;  // resources that the act takes and frees; facts that are known later are added later
 
   friend bool operator==(const Decision&, const Decision&) = default;
 };

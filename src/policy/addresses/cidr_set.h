@@ -28,7 +28,7 @@ class CidrSet {
   /// kServiceUnavailable: no block is left.
   Result<api::IpRange> allocate();
 
-  /// Marks each block that overlaps the range; those that are marked stay so. kInvalid: the range is outside.
+  /// Marks each block that overlaps the range; marked blocks stay marked. kInvalid: the range is outside.
   Outcome occupy(const api::IpRange& range);
   /// Frees each block that overlaps the range. kInvalid: the range is outside.
   Outcome release(const api::IpRange& range);
@@ -44,7 +44,7 @@ class CidrSet {
   int node_bits_;
   int block_bits_;  // addresses of a block as a power of two
   std::uint64_t blocks_max_;
-  std::uint64_t next_ = 0;                       // where the search for a free block begins
+  std::uint64_t next_ = 0;                       // the start of the search for a free block
   std::map<std::uint64_t, std::uint64_t> runs_;  // occupied blocks, first to last; no two touch or overlap
 };
 

@@ -19,7 +19,7 @@ constexpr int kV6Bits = 128;
 constexpr std::size_t kV4Begin = 12;  // first of the octets that hold an IPv4 address
 constexpr int kOctetBits = 8;
 
-/// Only the bits of the address itself, not the prefix that maps IPv4 into IPv6.
+/// The bits of the address itself, without the prefix that maps IPv4 into IPv6.
 Number number_of(const IpAddress& address) {
   Number number = 0;
   for (std::size_t i = address.v4 ? kV4Begin : 0; i < address.octets.size(); ++i) {

@@ -13,7 +13,7 @@
 
 namespace spillway::admission {
 
-/// A no, as events and the status say it: {"OutOfcpu", "Node didn't have enough resource: cpu, requested: …"}.
+/// A refusal, in the words of events and status: {"OutOfcpu", "Node didn't have enough resource: cpu, requested: …"}.
 struct Refusal {
   std::string reason;
   std::string message;
@@ -21,7 +21,7 @@ struct Refusal {
   friend bool operator==(const Refusal&, const Refusal&) = default;
 };
 
-/// A pod that has to leave so that the newcomer may stay.
+/// A pod that has to end so that the newcomer may stay.
 struct Victim {
   api::PodKey pod;
   std::string uid;
@@ -34,7 +34,7 @@ struct Victim {
 
 struct Answer {
   std::optional<Refusal> refusal;  // nullopt: the pod may start, once the victims are gone
-  /// In the order in which they are killed. Also with a refusal: who preempts can still be refused by a later question.
+  /// Victims in the order of their kills. Also set with a refusal: a later handler can refuse a pod that preempts.
   std::vector<Victim> victims;
   /// The resource whose shortage began the preemption; empty without victims.
   std::string preemption_signal;
@@ -56,7 +56,7 @@ inline constexpr std::string_view kPreempting = "Preempting";
 inline constexpr std::string_view kPreemptedMessage = "Preempted in order to admit critical pod";
 inline constexpr std::string_view kPreemptedCondition = "Pod was preempted by Kubelet to accommodate a critical pod.";
 
-/// How a pod ends that does not end by itself.
+/// The end of a pod that does not end by itself.
 struct Ending {
   std::string phase;   // "Failed"
   std::string reason;  // "Evicted"
@@ -69,7 +69,7 @@ struct Ending {
 /// The ending of a pod that was preempted.
 Ending preempted();
 
-/// Sets phase, reason, message and the condition DisruptionTarget, without a time; the rest stays.
+/// Sets phase, reason, message and the condition DisruptionTarget, without a time; other members are not changed.
 void mark_ended(api::PodStatus& status, const Ending& ending);
 
 }  // namespace spillway::admission

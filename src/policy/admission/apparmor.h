@@ -1,5 +1,5 @@
-// Does the pod ask for an AppArmor profile that this node cannot enforce? Whether a profile is loaded is the runtime's
-// business.
+// Rejects a pod that requests an AppArmor profile on a node that cannot enforce it. The runtime checks that a profile
+// is loaded.
 // Thread: any (pure). Source: Kubernetes docs, "Restrict a Container's Access to Resources with AppArmor"; spec "Pod
 // admission", 7; vectors admission/apparmor.
 #pragma once
@@ -11,10 +11,10 @@
 
 namespace spillway::admission {
 
-/// `host_error`: why the host cannot enforce profiles; empty: it can. Only pods in phase Pending are asked.
+/// `host_error`: why the host cannot enforce profiles; empty: it can. Only pods in phase Pending are checked.
 Answer admit_app_armor(const api::Pod& pod, std::string_view host_error);
 
-/// The same for a container that comes to a pod that was admitted without it.
+/// The same for a container that is added to an admitted pod.
 Answer admit_app_armor_of(const api::Pod& pod, const api::Container& container, std::string_view host_error);
 
 }  // namespace spillway::admission

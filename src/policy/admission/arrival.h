@@ -30,8 +30,8 @@ enum class Arrival {
 
 Arrival arrival_of(const api::Pod& pod, const WorkerState& worker);
 
-/// Does a known pod count with its requests? One that is still ending does, even as Failed; one that has ended does
-/// not. `recorded_phase`: of the status the agent has recorded, published or not; nullopt: none.
+/// True if the requests of a known pod count. A pod that is still ending counts, even as Failed; one that has ended
+/// does not. `recorded_phase`: of the status the agent has recorded, published or not; nullopt: none.
 bool is_active(const api::Pod& pod, std::optional<std::string_view> recorded_phase, const WorkerState& worker);
 
 }  // namespace spillway::admission

@@ -42,7 +42,7 @@ Answer ask_shutdown(bool shutting_down) {
                 {policy::ReasonCode::kNodeShuttingDown, {}});
 }
 
-/// Merges the next handler's answer into the whole. Victims of an earlier handler stay, even if this one refuses; a
+/// Merges the next handler's answer into the whole. Victims of an earlier handler are kept, even if this one refuses; a
 /// refusal records the handler's name in its reason.
 void add(Answer& answer, std::string_view handler, Answer next) {
   if (next.refusal && !next.reasons.empty()) next.reasons.back().facts.push_back({"handler", std::string(handler)});

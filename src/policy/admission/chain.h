@@ -20,19 +20,19 @@
 
 namespace spillway::admission {
 
-/// The node while it is asked.
+/// The state of the node during admission.
 struct NodeSituation {
   std::shared_ptr<const api::Node> node;  // null: the node object is not available, which refuses every pod
   std::string_view operating_system = "linux";
   std::vector<std::string_view> conditions;  // pressure conditions that hold: Memory, Disk, PID
   const SysctlAllowlist& sysctls;
   HostNamespaces shared_namespaces;
-  bool network_on_request = false;   // a pod that asks for a network namespace of its own gets one
-  std::string_view app_armor_error;  // why the host cannot enforce profiles; empty: it can
+  bool network_on_request = false;   // a pod that requests its own network namespace gets one
+  std::string_view app_armor_error;  // the reason why the host cannot enforce profiles; empty: it can
   bool shutting_down = false;
   PredicateFeatures features;
   std::vector<std::string> declared_features = {};  // by this node (policy/declared_features.h), sorted
-  /// Takes devices and CPUs for the pod, or says no. May be empty: nothing is to be allocated.
+  /// Assigns devices and CPUs to the pod, or refuses it. May be empty: nothing is to be allocated.
   std::function<Answer(const api::Pod&)> allocate;
   /// Devices handed out on the whole node if this pod holds some, else none. May be empty.
   std::function<std::map<std::string, std::int64_t, std::less<>>(const api::Pod&)> devices_in_use;

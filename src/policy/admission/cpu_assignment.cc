@@ -148,7 +148,7 @@ class Spreader {
     for (const int node : nodes) {
       if (left[node] >= group_) able.push_back(node);
     }
-    // From many nodes rather than from few.
+    // Tries many nodes before few.
     for (std::size_t size = able.size(); size > 0; --size) {
       each_subset(able, size, [&](const std::vector<int>& givers) {
         if (const auto after = give(left, givers, rest)) {

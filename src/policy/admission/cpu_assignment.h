@@ -13,8 +13,8 @@ namespace spillway::admission {
 /// units of one kind that with the fewest free CPUs, then the lowest number. kConflict: not that many are free.
 Result<CpuSet> take_packed(const CpuTopology& topology, const CpuSet& free, int count);
 
-/// The same number from each of as few NUMA nodes as can hold them, in groups of `group` (1, or the threads of a core);
-/// of several sets of nodes the one that leaves the free CPUs most even. What cannot be spread is packed.
+/// Takes the same number from each of as few NUMA nodes as can hold them, in groups of `group` (1, or the threads of a
+/// core); of several sets of nodes the one that leaves the free CPUs most even. CPUs that cannot be spread are packed.
 Result<CpuSet> take_spread(const CpuTopology& topology, const CpuSet& free, int count, int group);
 
 }  // namespace spillway::admission

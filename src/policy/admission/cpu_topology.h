@@ -43,10 +43,10 @@ struct CpuTopology {
 /// Memory of one NUMA node, in bytes by resource: "memory", "hugepages-2Mi".
 using NumaMemory = std::map<std::string, std::int64_t, std::less<>>;
 
-/// NUMA nodes of a machine. Empty: the machine counts as one node about which nothing is known.
+/// NUMA nodes of a machine. Empty: the machine counts as one node without known properties.
 struct NumaLayout {
   std::map<int, NumaMemory> memory;                                  // by node
-  std::optional<std::vector<std::vector<std::uint64_t>>> distances;  // rows by node; absent: not known
+  std::optional<std::vector<std::vector<std::uint64_t>>> distances;  // rows by node; absent: unknown
 
   friend bool operator==(const NumaLayout&, const NumaLayout&) = default;
 };

@@ -33,7 +33,7 @@ bool is_unknown(const PredicateNode& node, std::string_view resource) {
 }
 
 /// The pod's requests without extended resources that the node does not list. Overhead and requests at the level of the
-/// pod stay.
+/// pod are included.
 policy::Amounts wanted_by(const api::Pod& pod, const PredicateNode& node) {
   const auto asks_for_unknown = [&](const api::Container& container) {
     return std::ranges::any_of(container.resources.requests,
@@ -68,7 +68,7 @@ std::vector<Shortage> shortages_of(const api::Pod& pod, const PredicateNode& nod
 }
 
 /// The node's metadata with its operating system label corrected, as it is for the rest of this admission; a node
-/// without any label stays without. nullopt: nothing to correct.
+/// without any label gets none. nullopt: nothing to correct.
 std::optional<api::ObjectMeta> repaired(const api::ObjectMeta& node, std::string_view operating_system) {
   if (node.labels.empty()) return std::nullopt;
   const auto label = node.labels.find(kOsLabel);
@@ -119,7 +119,7 @@ std::optional<Answer> refuse_operating_system(const api::Pod& pod, std::string_v
   return std::nullopt;
 }
 
-/// Only a container runtime that says so can keep groups of an image's user away.
+/// Groups of an image's user can only be kept away by a container runtime that reports this feature.
 bool lacks_groups_policy(const api::Pod& pod, const api::Node& node) {
   if (pod.spec.security.supplemental_groups_policy != "Strict") return false;
   return !node.status.features || !node.status.features->supplemental_groups_policy.value_or(false);

@@ -1,5 +1,5 @@
-// The agent's predicates: what the scheduler asked, asked again where the pod shall run, and for a critical pod the
-// search for pods that have to leave.
+// The agent's predicates: the scheduler's filters, evaluated again on the pod's node, and for a critical pod the search
+// for pods to preempt.
 // Thread: any (pure). Source: spec "Pod admission", 6, 8; vectors admission/predicate_admit, admission/preemption.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace spillway::admission {
 
-/// A predicate other than room that said no.
+/// A failed predicate other than room.
 struct FailedPredicate {
   std::string name;  // "NodeAffinity", "NodeName", "NodePorts", "TaintToleration"
   std::string text;  // "node(s) didn't match Pod's node affinity/selector"
@@ -50,7 +50,7 @@ struct PredicateNode {
 /// (NoExecute taints, static pods excepted). Requests for extended resources the node does not list are left out.
 std::vector<Failure> find_failures(const api::Pod& pod, const PredicateNode& node);
 
-/// A critical pod's way out: shortages alone can be met by preemption. Everything else stays in the way.
+/// The recovery of a critical pod: only shortages can be met by preemption. Any other failure remains.
 struct Recovery {
   std::vector<Failure> remaining;
   std::vector<Victim> victims;

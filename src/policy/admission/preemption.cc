@@ -21,7 +21,7 @@ double squared_share(std::int64_t needed, std::int64_t freed) {
   return left * left;
 }
 
-/// A pod that may be preempted, with what its leaving frees, counted once.
+/// A pod that may be preempted, with the resources that its end frees, counted once.
 struct Candidate {
   std::size_t index = 0;
   std::int64_t memory_bytes = 0;

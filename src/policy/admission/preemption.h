@@ -1,5 +1,5 @@
 // Chooses the pods that are killed so that a critical pod may start: as few Guaranteed pods as possible, then as few
-// Burstable ones, and within a class again and again the pod that leaves the least of the need.
+// Burstable ones, and within a class repeatedly the pod after which the least need remains.
 // Thread: any (pure). Source: Kubernetes docs, "Guaranteed Scheduling For Critical Add-On Pods"; spec "Pod admission",
 // 8; vectors admission/preemption.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace spillway::admission {
 
-/// How much of a resource must become free; milli-CPU for cpu, units for everything else.
+/// The amount of a resource that must become free; milli-CPU for cpu, units for everything else.
 struct Requirement {
   std::string resource;
   std::int64_t quantity = 0;
@@ -27,8 +27,8 @@ struct Requirement {
 /// numbers.
 std::int64_t freed_by(const api::Pod& pod, std::string_view resource);
 
-/// How far what is freed is from covering what is needed: the sum over both of (what would still be needed / needed)²,
-/// in order; what is covered already (zero) does not count. 0: covered; the number of needs: no help at all.
+/// The distance between freed and needed amounts: the sum of (still needed / needed)², in order; covered needs (zero)
+/// do not count. 0: all covered; the number of needs: nothing covered.
 double distance_to(std::span<const std::int64_t> needed, std::span<const std::int64_t> freed);
 
 /// One choice: the candidates of one class by their distance to what was needed then.
@@ -61,9 +61,9 @@ std::string uncovered_text(std::span<const Requirement> uncovered);
 
 /// One reason per uncovered resource.
 std::vector<policy::Reason> reasons_of(const Choice& choice);
-/// Why the round's choice leaves: what it frees of what was needed, its distance.
+/// The reason for the round's choice: the part of the need that the pod frees, and its distance.
 policy::Reason reason_of(const Round& round, std::span<const api::Pod* const> pods);
-/// At most so many pods of a round are kept in a decision.
+/// The most pods of a round that a decision keeps.
 inline constexpr std::size_t kCandidatesKept = 20;
 /// The pods that were compared in the round: the chosen one first, then the nearest others, kCandidatesKept at most.
 std::vector<policy::Candidate> candidates_of(const Round& round, std::span<const api::Pod* const> pods);

@@ -33,7 +33,7 @@ Result<CpuSet> reserved_of(const CpuOptions& options, const CpuTopology& topolog
   if (options.reserved_milli <= 0) {
     return invalid({}, "the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than zero");
   }
-  // Neither in the room of others nor scattered: the first cores of the machine.
+  // Reserved CPUs are the first cores of the machine: not scattered, and not in the room of other containers.
   return take_packed(topology, topology.all(), static_cast<int>((options.reserved_milli + 999) / 1000));
 }
 

@@ -1,9 +1,9 @@
-// CPUs of their own for containers of Guaranteed pods that ask for whole ones; all other containers share the rest. The
-// CPU manager's policy "static".
+// The CPU manager's policy "static": containers of Guaranteed pods that request whole CPUs get CPUs of their own; all
+// other containers share the rest.
 // Thread: any (plain state). Invariants: a CPU is in the shared pool or belongs to one pod, never both; reserved CPUs
-// are never handed out; within a pod only an init container that ends shares its CPUs, with those that follow it.
-// Source: Kubernetes docs, "Control CPU Management Policies on the Node"; KEP-3570, KEP-2625, KEP-2902, KEP-4540; spec
-// "Pod admission", 5.
+// are never assigned; within a pod only an init container that ends shares its CPUs, with those that follow it. Source:
+// Kubernetes docs, "Control CPU Management Policies on the Node"; KEP-3570, KEP-2625, KEP-2902, KEP-4540; spec "Pod
+// admission", 5.
 #pragma once
 
 #include "base/error.h"
@@ -38,7 +38,7 @@ struct CpuSetup {
   bool keeps_reserved_out = false;  // strict-cpu-reservation: the shared pool is without the reserved ones as well
 };
 
-/// Option names of the static policy that are known here.
+/// The supported option names of the static policy.
 std::vector<std::string> cpu_option_names();
 
 /// nullopt: policy "none". kInvalid, mostly in upstream's words: unknown policy or option, a value that is no boolean,
@@ -61,7 +61,7 @@ class StaticCpus final : public HintProvider {
 
   std::optional<ResourceHints> container_hints(const api::Pod& pod, const api::Container& container) override;
   std::optional<ResourceHints> pod_hints(const api::Pod& pod) override;
-  /// Failures in upstream's words; of type SMTAlignmentError if whole cores were asked for and cannot be had.
+  /// Failures are in upstream's words; of type SMTAlignmentError if whole cores were requested and are not available.
   std::optional<AllocationFailure> allocate(const api::Pod& pod, const api::Container& container,
                                             const TopologyHint& hint) override;
 
@@ -92,7 +92,7 @@ class StaticCpus final : public HintProvider {
   CpuAssignments assignments_;
 };
 
-/// Whole CPUs that a container of a Guaranteed pod asks for; 0: it shares.
+/// The number of whole CPUs that a container of a Guaranteed pod requests; 0: it uses the shared pool.
 int exclusive_cpus(const api::Pod& pod, const api::Container& container);
 
 }  // namespace spillway::admission

@@ -243,7 +243,7 @@ std::optional<ResourceHints> StaticMemory::container_hints(const api::Pod& pod, 
   if (const auto* blocks = find(pod.metadata.uid, container.name)) {
     for (const MemoryBlock& block : *blocks) {
       const auto request = requests.find(block.resource);
-      // Those that follow an init container may have taken over a part of its memory.
+      // Containers after an init container may have reused a part of its memory.
       const bool same =
           request != requests.end() && (request->second == block.size_bytes ||
                                         (request->second > block.size_bytes && is_plain_init(pod, container.name)));

@@ -56,7 +56,7 @@ struct NumaState {
   friend bool operator==(const NumaState&, const NumaState&) = default;
 };
 
-/// So much of one resource, from these nodes together.
+/// An amount of one resource, from these nodes together.
 struct MemoryBlock {
   std::vector<int> nodes;
   std::string resource;
@@ -85,7 +85,7 @@ class StaticMemory final : public HintProvider {
   std::optional<AllocationFailure> allocate(const api::Pod& pod, const api::Container& container,
                                             const TopologyHint& hint) override;
 
-  /// The nodes that the container's memory comes from, ascending; empty: wherever it likes.
+  /// The nodes of the container's memory, ascending; empty: no restriction.
   std::vector<int> nodes_of(std::string_view uid, std::string_view container) const;
 
   /// False: the pod held none.

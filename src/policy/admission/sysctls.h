@@ -27,7 +27,7 @@ enum class SysctlNamespace { kNone, kIpc, kNet };
 
 SysctlNamespace sysctl_namespace(std::string_view normalized_name);
 
-/// Namespaces of the host that every pod of the node is in, whatever it asks for: the runtime makes no others.
+/// Namespaces of the host that every pod of the node shares, whatever it requests: the runtime makes no others.
 struct HostNamespaces {
   bool ipc = false;
   bool net = false;
@@ -35,8 +35,8 @@ struct HostNamespaces {
   friend bool operator==(const HostNamespaces&, const HostNamespaces&) = default;
 };
 
-/// A pod that carries this annotation with this value asks for a network namespace of its own, knowing that nothing
-/// but the loopback device is in it.
+/// A pod that carries this annotation with this value requests a network namespace of its own, in which there is only
+/// the loopback device.
 inline constexpr std::string_view kOwnNetworkAnnotation = "spillway.io/network";
 inline constexpr std::string_view kOwnNetworkValue = "loopback";
 
@@ -47,7 +47,7 @@ class SysctlAllowlist {
   /// Allows nothing.
   SysctlAllowlist() = default;
 
-  /// Names, and prefixes ending in "*". kInvalid, in upstream's words: not a name, or not known to have a namespace.
+  /// Names, and prefixes ending in "*". kInvalid, in upstream's words: not a name, or without a known namespace.
   static Result<SysctlAllowlist> parse(std::span<const std::string> patterns);
 
   /// The first sysctl of the pod that is not allowed, or that is but belongs to a namespace shared with the host,

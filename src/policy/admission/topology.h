@@ -1,5 +1,4 @@
-// NUMA alignment: the hints of everybody who hands something out to a container, merged into one, and what each policy
-// makes of it.
+// NUMA alignment: merges the hints of all managers for a container into one, and applies the policy to the result.
 // Thread: any (pure). Bounds: NUMA nodes < 64; a merge costs hints x distinct intermediate sets, not their product.
 // Source: Kubernetes docs, "Control Topology Management Policies on a node"; KEP-693; spec "Pod admission", 5; vectors
 // admission/topology_hints.
@@ -16,12 +15,12 @@
 
 namespace spillway::admission {
 
-inline constexpr int kNumaNodesMax = 8;  // unless max-allowable-numa-nodes says more
+inline constexpr int kNumaNodesMax = 8;  // unless max-allowable-numa-nodes allows more
 
 /// A set of NUMA nodes; bit n is node n.
 using NumaSet = std::uint64_t;
 
-/// Where a container should be. No set: no opinion.
+/// The NUMA nodes for a container. No set: no preference.
 struct TopologyHint {
   std::optional<NumaSet> nodes;
   bool preferred = false;
@@ -40,7 +39,7 @@ std::string_view to_string(TopologyPolicy policy);
 /// "0,2"; "any" without a set.
 std::string text_of(const TopologyHint& hint);
 
-/// The machine and how it is to be used.
+/// The machine's nodes, and the options for their use.
 struct TopologySetup {
   TopologyPolicy policy = TopologyPolicy::kNone;
   TopologyScope scope = TopologyScope::kContainer;
@@ -65,7 +64,7 @@ std::vector<std::string> topology_policy_names();
 std::vector<std::string> topology_scope_names();
 std::vector<std::string> topology_option_names();
 
-/// Reads what was configured. With policy "none" nothing else is looked at. kInvalid, in upstream's words: unknown
+/// Parses the configured options. With policy "none" nothing else is checked. kInvalid, in upstream's words: unknown
 /// option, policy or scope, bad value, too many NUMA nodes, unknown distances.
 Result<TopologySetup> parse_topology(const TopologyOptions& options, const NumaMachine& machine);
 
@@ -73,7 +72,7 @@ Result<TopologySetup> parse_topology(const TopologyOptions& options, const NumaM
 /// preferred.
 TopologyHint merge_hints(const TopologySetup& setup, const std::vector<std::optional<ResourceHints>>& providers);
 
-/// May a container start with that hint?
+/// True if the policy lets a container start with that hint.
 bool accepts(TopologyPolicy policy, const TopologyHint& merged);
 
 }  // namespace spillway::admission

@@ -16,8 +16,8 @@
 
 namespace spillway::admission {
 
-/// Why something could not be allocated. `type`: the reason the pod is rejected with, if the provider has one of its
-/// own ("SMTAlignmentError").
+/// A failed allocation. `type`: the reason of the pod's rejection, if the provider has one of its own
+/// ("SMTAlignmentError").
 struct AllocationFailure {
   std::optional<std::string> type;
   std::string message;
@@ -42,8 +42,8 @@ struct TopologyAnswer {
   policy::Reason why;              // the reason of the refusal
   /// The hints that were compared when none was acceptable: those of each provider, the first kHintsKept of a resource.
   std::vector<policy::Reason> considered;
-  /// By container; those that were not reached are absent. Allocations of earlier containers stay when a later one
-  /// is refused.
+  /// Hints by container; containers that were not reached are absent. Allocations of earlier containers stay when a
+  /// later one is refused.
   std::map<std::string, TopologyHint, std::less<>> affinity;
 };
 

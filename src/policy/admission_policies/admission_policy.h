@@ -96,10 +96,11 @@ struct BoundPolicy {
   std::vector<std::shared_ptr<const PolicyBinding>> bindings;
 };
 
-/// In the order of names.
+/// Policies ordered by name.
 using PolicyList = std::vector<BoundPolicy>;
 
-/// As what the request is shown to the expressions, by its rules; null: it is not about the request.
+/// The resource name under which expressions see the request, by its rules; null: the policy does not match the
+/// request.
 const webhooks::ResourceName* matched_name(const MatchResources& match, const webhooks::Subject& subject);
 /// A binding narrows: without rules it is about all.
 bool matches_binding(const MatchResources& match, const webhooks::Subject& subject, const webhooks::Selectable& seen);

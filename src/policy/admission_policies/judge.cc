@@ -65,7 +65,7 @@ class Judge {
                     left_);
   }
 
-  /// Neither actions nor reasons count: it is refused, or it is not.
+  /// A misconfigured policy has neither actions nor reasons: failurePolicy alone decides if the request is refused.
   void misconfigured(const AdmissionPolicy& policy, const PolicyBinding* binding, const Error& why) {
     if (policy.fails_open) return;
     refuse(policy, binding,

@@ -1,5 +1,5 @@
-// A request held against all admission policies: whether it is refused, and what else is said of it.
-// Thread: any (pure; what it asks for comes through ports). Source: Kubernetes docs, "Validating Admission Policy".
+// Evaluates all admission policies for a request: its rejection, warnings and audit annotations. Thread: any (pure;
+// input is read through ports). Source: Kubernetes docs, "Validating Admission Policy".
 #pragma once
 
 #include "api/json/json.h"
@@ -34,7 +34,7 @@ struct ShownRequest {
 class RequestSource {
  public:
   virtual ~RequestSource() = default;
-  /// Good until the judgement is made.
+  /// Valid until the evaluation ends.
   virtual const ShownRequest& shown(const webhooks::ResourceName& name) = 0;
   /// Null: the object is in none.
   virtual const api::Json* namespace_object() = 0;
@@ -56,7 +56,7 @@ std::string_view to_string(Outcome outcome);
 /// "no_error", …
 std::string_view to_string(Fault fault);
 
-/// For metrics.
+/// One evaluated policy, for metrics.
 struct Check {
   std::string policy;
   std::string binding;
@@ -86,7 +86,7 @@ struct Judgement {
   std::vector<ConditionCount> conditions;  // counts of policies whose match conditions failed or excluded the request
 };
 
-/// All policies are evaluated, whatever the first says.
+/// All policies are evaluated, even if the first one rejects.
 Judgement judge(const PolicyList& policies, const JudgedRequest& request);
 
 /// 422, 403, 401 or 413.

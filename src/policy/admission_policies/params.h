@@ -26,7 +26,7 @@ class ParamSource {
   virtual std::optional<bool> is_namespaced(const ParamKind& kind) const = 0;
   /// Null: there is none. `ns` is empty for objects of the cluster.
   virtual api::DocumentPtr find(const ParamKind& kind, std::string_view ns, std::string_view name) const = 0;
-  /// In the order of names, at most kParamsMax + 1. kInvalid: they have more text than kParamBytesMax.
+  /// The objects ordered by name, at most kParamsMax + 1. kInvalid: they have more text than kParamBytesMax.
   virtual Result<std::vector<api::DocumentPtr>> select(const ParamKind& kind, std::string_view ns,
                                                        const api::LabelSelector& selector) const = 0;
 };
@@ -36,7 +36,7 @@ class ParamSource {
 Result<std::vector<api::DocumentPtr>> collect_params(const AdmissionPolicy& policy, const PolicyBinding& binding,
                                                      std::string_view ns, const ParamSource& source);
 
-/// Why the policy cannot be used at all; nullopt: it can.
+/// The error for which the policy cannot be used at all; nullopt: none.
 std::optional<Error> kind_problem(const AdmissionPolicy& policy, const ParamSource& source);
 
 }  // namespace spillway::admission_policies

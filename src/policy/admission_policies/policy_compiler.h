@@ -23,11 +23,11 @@ class PolicyCompiler {
 
   explicit PolicyCompiler(Names names) : names_(names) {}
 
-  // kInvalid: it does not compile, or is of another type than asked for; in upstream's words.
+  // kInvalid: it does not compile, or has another type than required; in upstream's words.
 
   /// Compiles a match condition, which sees no variables, and namespaceObject as null.
   Result<cel::Expression> condition(std::string_view text) const;
-  /// From then on the others see it, as something unknown if it does not compile.
+  /// Makes the variable visible to later expressions, with an unknown type if it does not compile.
   Result<cel::Expression> variable(std::string_view name, std::string_view text);
   Result<cel::Expression> validation(std::string_view text) const;
   /// A text. It may not ask the authorizer.
@@ -47,7 +47,7 @@ class PolicyCompiler {
   std::vector<cel::NamedVariable> variables_;
 };
 
-/// A name that expressions can say: letters, digits and underscores, no digit first, no reserved word.
+/// True for an identifier of expressions: letters, digits and underscores, no digit first, no reserved word.
 bool is_identifier(std::string_view name);
 
 }  // namespace spillway::admission_policies

@@ -21,7 +21,7 @@ std::string cut(std::string_view text, std::size_t bytes_max = kMessageMax) {
   return std::string(shortened(text, bytes_max));
 }
 
-/// Each variable is evaluated when it is first asked for, and once.
+/// Each variable is evaluated at its first use, and once.
 class ComposedValues final : public cel::VariableValues {
  public:
   ComposedValues(const std::vector<Variable>& variables, const cel::Activation& seen)
@@ -162,7 +162,7 @@ bool meets_conditions(const AdmissionPolicy& policy, const cel::Activation& seen
 }  // namespace
 
 Evaluation evaluate(const AdmissionPolicy& policy, const cel::Activation& seen, std::uint64_t& left) {
-  constexpr std::uint64_t kBegun = 100;  // units that an evaluation costs whatever it says
+  constexpr std::uint64_t kBegun = 100;  // fixed cost of an evaluation, in units
   Evaluation made;
   left -= std::min(kBegun, left);
   if (left == 0) {

@@ -1,5 +1,5 @@
-// One policy over one request with one object of parameters: what each validation says, and the notes for the audit
-// log. Thread: any (pure). Source: Kubernetes docs, "Validating Admission Policy"; KEP-3488.
+// Evaluates one policy for one request with one object of parameters: the result of each validation, and the
+// annotations for the audit log. Thread: any (pure). Source: Kubernetes docs, "Validating Admission Policy"; KEP-3488.
 #pragma once
 
 #include "policy/admission_policies/admission_policy.h"
@@ -18,7 +18,7 @@ inline constexpr std::uint64_t kPolicyBudget = 10'000'000;
 inline constexpr std::size_t kMessageMax = 5U << 10U;
 inline constexpr std::size_t kNoteMax = 10U << 10U;
 
-/// Why there is no value.
+/// The cause of a missing value.
 enum class Fault : std::uint8_t { kNone, kCompile, kBudget, kOther };
 
 /// A validation that does not hold, or that has no value.

@@ -38,7 +38,7 @@ struct AutoscalerEvent {
 struct AutoscalerView {
   const api::HorizontalPodAutoscaler& autoscaler;
   const Scale& scale;
-  std::vector<PodPtr> pods;            // that the selector of the scale selects
+  std::vector<PodPtr> pods;            // the pods that the scale's selector matches
   std::vector<std::string> selecting;  // keys of the autoscalers that do so, itself among them
   std::vector<MetricAnswer> answers;   // one per metric, if needs_metrics()
   const History& history;
@@ -46,8 +46,8 @@ struct AutoscalerView {
 };
 
 struct AutoscalerPlan {
-  std::optional<std::int32_t> replicas;  // that the target is given; nullopt: it keeps what it has
-  std::string why;                       // it is given them
+  std::optional<std::int32_t> replicas;  // the new target size; nullopt: unchanged
+  std::string why;                       // the cause of the change
   bool failed = false;                   // something could not be read or written; it may scale all the same
   /// The replicas that each metric proposes by itself, in the order of the answers; nullopt: its reading failed. Empty:
   /// no metric was evaluated.
@@ -61,7 +61,7 @@ struct AutoscalerPlan {
 bool needs_metrics(const api::HorizontalPodAutoscaler& autoscaler, const Scale& scale);
 
 AutoscalerPlan plan_autoscaler(const AutoscalerView& view, Now now);
-/// Its target has no scale, or none that can be read.
+/// The plan for a target without a scale, or with one that cannot be parsed.
 AutoscalerPlan plan_without_scale(const api::HorizontalPodAutoscaler& autoscaler, const Error& why, Now now);
 
 /// Add the result of writing `plan.replicas` to the plan's status and events.
@@ -69,7 +69,7 @@ void note_scaled(AutoscalerPlan& plan, const api::HorizontalPodAutoscaler& autos
                  Duration down_stabilization, Now now);
 void note_not_scaled(AutoscalerPlan& plan, const api::HorizontalPodAutoscaler& autoscaler, const Error& why, Now now);
 
-/// As a status is written: members that are not there any more are null.
+/// The status as a patch: removed members are null.
 api::Json status_document(const api::AutoscalerStatus& status);
 
 }  // namespace spillway::autoscaling

@@ -43,7 +43,7 @@ std::optional<std::int64_t> used_milli(const Json& container, std::string_view r
   return quantity ? std::optional(quantity->milli_value()) : std::nullopt;
 }
 
-/// Without a readable time a reading is older than any other: it never counts as one from after a start.
+/// A sample without a readable time is older than any other: it never counts as one after a start.
 Sample sample_of(const Json& item, std::int64_t milli) {
   const auto time = api::parse_time(item.string_at({"timestamp"}));
   const auto window = api::parse_duration(item.string_at({"window"}));

@@ -20,7 +20,7 @@ enum class MetricKind { kResource, kContainerResource, kPods, kObject, kExternal
 struct MetricTarget {
   MetricKind kind = MetricKind::kUnknown;
   std::string type;            // as it was written
-  std::string_view member;     // where the document has it: "resource"
+  std::string_view member;     // the member of the document: "resource"
   std::string name;            // the resource's or the metric's
   std::string container;       // kContainerResource
   std::string selector;        // the metric's, as text; empty: none

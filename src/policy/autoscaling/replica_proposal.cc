@@ -176,7 +176,7 @@ Result<Proposal> propose(const TargetView& view, const Grouped& groups, Samples 
   return proposal(against ? view.replicas : replicas);
 }
 
-/// Without readings that do not count. kInvalid: none is left.
+/// Removes samples that do not count. kInvalid: none is left.
 Outcome keep_counted(Samples& samples, const Grouped& groups) {
   std::erase_if(samples, [&](const auto& sample) {
     return groups.ignored.contains(sample.first) || groups.unready.contains(sample.first);

@@ -1,7 +1,7 @@
-// How many replicas one metric asks for. A pod without a reading is never a cause to act: it counts against the
-// direction that the others point to, and the number stays if that turns it round. Amounts are thousandths of a unit.
-// Thread: any (pure). Source: Kubernetes docs, "Horizontal Pod Autoscaling", algorithm details; spec "Scheduler and
-// workloads", 20; vectors workloads/hpa_replicas.
+// The number of replicas that one metric proposes. A pod without a reading is never a cause to act: it counts against
+// the direction of the others, and the number is unchanged if that reverses the direction. Amounts are thousandths of a
+// unit. Thread: any (pure). Source: Kubernetes docs, "Horizontal Pod Autoscaling", algorithm details; spec "Scheduler
+// and workloads", 20; vectors workloads/hpa_replicas.
 #pragma once
 
 #include "api/object/pod.h"
@@ -31,7 +31,7 @@ struct Sample {
 using Samples = std::map<std::string, Sample, std::less<>>;  // by the name of the pod
 
 struct TargetView {
-  std::vector<PodPtr> pods;   // that its selector names
+  std::vector<PodPtr> pods;   // the pods that its selector matches
   std::int32_t replicas = 0;  // its wanted number
   double tolerance = 0.1;
   StartPeriods start_periods{};

@@ -47,8 +47,7 @@ std::int64_t sum_since(const std::deque<Moment>& moments, Duration period, Insta
 
 enum class Direction { kUp, kDown };
 
-/// The bound that one policy sets. A share is rounded so that growth always moves, and shrinking never goes too far
-/// down.
+/// The bound that one policy sets. A share is rounded so that growth always progresses, and shrinking never exceeds it.
 std::int32_t allowed_by(const ScalingPolicy& policy, Direction direction, std::int32_t current, const History& history,
                         Instant now) {
   const auto begin = static_cast<double>(current - sum_since(history.ups, policy.period, now) +

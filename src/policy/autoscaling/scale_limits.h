@@ -1,7 +1,7 @@
-// How fast a target may grow and shrink: what was recommended lately holds a change back, and policies bound it. The
-// history is kept in memory, as upstream keeps it: after a restart it begins with the replicas that are there.
-// Thread: any (pure). Bounds: a history holds what its windows reach, kHistoryMax entries at most. Source: Kubernetes
-// docs, "Horizontal Pod Autoscaling", configurable scaling behavior; spec "Scheduler and workloads", 20; vectors
+// Limits the growth and shrinking of a target: recent recommendations delay a change, and policies bound it. The
+// history is kept in memory, as upstream keeps it: after a restart it begins with the present replicas. Thread: any
+// (pure). Bounds: a history reaches back over its windows, kHistoryMax entries at most. Source: Kubernetes docs,
+// "Horizontal Pod Autoscaling", configurable scaling behavior; spec "Scheduler and workloads", 20; vectors
 // workloads/hpa_replicas.
 #pragma once
 
@@ -41,7 +41,7 @@ enum class PolicyChoice { kMax, kMin, kDisabled };
 
 struct ScalingRules {
   std::vector<ScalingPolicy> policies;
-  PolicyChoice choice = PolicyChoice::kMax;  // which policy applies: the one that allows most, or least
+  PolicyChoice choice = PolicyChoice::kMax;  // the policy that applies: the one that allows most, or least
   Duration window{};
 };
 
@@ -65,7 +65,8 @@ struct Bounded {
 
 /// The highest of the window.
 Bounded stabilize(const std::deque<Moment>& recommendations, std::int32_t desired, Duration window, Instant now);
-/// Not below the lowest of the window of growth, not above the highest of that of shrinking, else the current ones.
+/// The size not below the lowest in the window of growth, not above the highest in that of shrinking, else the current
+/// one.
 Bounded stabilize(const std::deque<Moment>& recommendations, std::int32_t current, std::int32_t desired,
                   const Behavior& behavior, Instant now);
 /// Within the range, and to twice what is there (or four) at most.

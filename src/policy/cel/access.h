@@ -1,4 +1,4 @@
-// This is what an expression asks of the authorizer, and what it is told. Thread: any (plain values).
+// An authorization check of an expression, and its result. Thread: any (plain values).
 // Source: Kubernetes docs, "Common Expression Language in Kubernetes", Kubernetes authorizer library.
 #pragma once
 
@@ -22,7 +22,7 @@ struct AccessRequest {
   std::string ns = {};
   std::string name = {};
   std::string verb = {};
-  std::string field_selector = {};  // for lists and watches; authorizers by roles do not look at them
+  std::string field_selector = {};  // for lists and watches; RBAC ignores them
   std::string label_selector = {};
 };
 

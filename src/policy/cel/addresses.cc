@@ -98,7 +98,7 @@ bool is_number_below(std::string_view part, unsigned limit) {
   return !part.empty();
 }
 
-/// Why it is no IPv4 address, as Go tells it; empty: no reason was found.
+/// The error of an invalid IPv4 address in Go's words; empty: no error was found.
 std::string why_no_v4(std::string_view text) {
   std::size_t parts = 0;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -115,7 +115,7 @@ std::string why_no_v4(std::string_view text) {
   return parts < 4 ? "IPv4 address too short" : "";
 }
 
-/// The same of IPv6: where it goes wrong is told, too.
+/// The same for IPv6, with the place of the error.
 std::string why_no_v6(std::string_view text) {
   const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); };
   constexpr std::size_t kGroupMax = 4;

@@ -110,7 +110,7 @@ Result<Value> join_bytes(const Call& call) {
   return Value::bytes(std::string(a).append(b));
 }
 
-/// For a list that is a set, or a map, elements that are there already are not added: of a map they are replaced.
+/// In a list that is a set, or a map, existing elements are not added: in a map they are replaced.
 Result<Value> merge_lists(const Call& call) {
   const List& a = call[0].as<List>();
   const List& b = call[1].as<List>();

@@ -13,7 +13,7 @@ namespace spillway::cel {
 
 namespace {
 
-/// The rules of every role are looked at.
+/// The cost of a check: the rules of every role may be read.
 constexpr std::uint64_t kCheckUnits = 350'000;
 
 const AccessRequest& asked(const Call& call) {

@@ -323,7 +323,7 @@ class Checker {
     return {};
   }
 
-  /// One type for all that stand side by side; dyn where they have none.
+  /// The common type of elements; dyn where they have none.
   Type joined(const std::optional<Type>& before, const Type& type) {
     if (!before) return type;
     return types_.assignable(*before, type) ? more_general(*before, type) : Type{};

@@ -12,10 +12,9 @@
 
 namespace spillway::cel {
 
-inline constexpr std::size_t kProblemsMax = 100;  // that are told
+inline constexpr std::size_t kProblemsMax = 100;  // reported problems
 
-/// Fills in what others have to know of the nodes: types, overloads, places of variables. `problems` stays empty where
-/// all is well.
+/// Fills in types, overloads and places of variables in the nodes. `problems` stays empty if there is no error.
 void check(Node& root, std::vector<SyntaxError>& problems, const Environment& environment = {});
 
 }  // namespace spillway::cel

@@ -64,7 +64,7 @@ std::string shown(std::string_view text, const SyntaxError& problem) {
   return out;
 }
 
-/// An evaluation goes as deep on the stack.
+/// The depth to which an evaluation uses the stack.
 std::size_t depth_of(const Node& node, const Environment& environment) {
   std::size_t below = 0;
   const bool is_named = node.variable == Variable::kVariables && environment.variables != nullptr;

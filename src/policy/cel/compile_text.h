@@ -20,7 +20,7 @@ struct CheckedText {
 /// kInvalid: it does not compile, with upstream's words: each problem with its line and a mark below it.
 Result<CheckedText> check_text(std::string_view text, const Environment& environment);
 
-/// As check_text(); the tree is planned, too. kInvalid: "compilation failed: …", or what the plan came upon.
+/// Checks like check_text(), and plans the tree. kInvalid: "compilation failed: …", or the error of the plan.
 Result<CheckedText> compile_text(std::string_view text, const Environment& environment);
 
 }  // namespace spillway::cel

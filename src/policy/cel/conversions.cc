@@ -137,7 +137,7 @@ Result<Value> string_of_bool(const Call& call) {
   return Value::text(call[0].as<bool>() ? "true" : "false");
 }
 
-/// The shortest digits that stand for it, with an exponent below 1e-4 and from 1e6 on.
+/// The shortest digits of the value, with an exponent below 1e-4 and from 1e6 on.
 Result<Value> string_of_double(const Call& call) {
   const double value = call[0].as<double>();
   if (std::isnan(value)) return Value::text("NaN");

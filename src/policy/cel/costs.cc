@@ -15,14 +15,14 @@ namespace {
 enum class Rule : std::uint8_t {
   kElements,      // everything in the first argument
   kFirst,         // the characters of the first argument
-  kFirstTwice,    // a text is looked at and another one made
+  kFirstTwice,    // a text is read and another one made
   kResultTwice,   // the same of the result
   kPattern,       // a text by a pattern
   kProduct,       // a text in a text
   kShorter,       // up to the end of the shorter one
   kBoth,          // both are copied
   kSecondSize,    // every element of the second argument
-  kCheck,         // the authorizer is asked
+  kCheck,         // a call of the authorizer
   kSelector,      // a selector is read
   kContainsIp,    // a range against an address
   kContainsCidr,  // a range against a range
@@ -37,7 +37,7 @@ struct NamedRule {
   Rule rule;
 };
 
-/// By the name of the function, whatever is given to it.
+/// Rules by the name of the function, independent of its arguments.
 constexpr std::array kByName = std::to_array<NamedRule>({
     {"check", Rule::kCheck},
     {"cidr", Rule::kFirst},
@@ -76,7 +76,7 @@ bool compares(std::string_view name) {
   return name == "_<_" || name == "_<=_" || name == "_>_" || name == "_>=_";
 }
 
-/// Only where it is known beforehand what the arguments are.
+/// Rules of overloads, whose argument types are known beforehand.
 Rule rule_of_overload(const Overload& overload) {
   const TypeKind first = overload.parameters.empty() ? TypeKind::kDyn : overload.parameters[0].kind;
   const bool text = first == TypeKind::kString;

@@ -1,6 +1,6 @@
-// This is what expressions may name, as far as it differs from place to place: match conditions of webhooks, rules of
-// schemas, admission policies. Thread: any (plain values). Source: Kubernetes docs, "Common Expression Language in
-// Kubernetes", "Validating Admission Policy".
+// The names that expressions may use, where they differ between uses: match conditions of webhooks, rules of schemas,
+// admission policies. Thread: any (plain values). Source: Kubernetes docs, "Common Expression Language in Kubernetes",
+// "Validating Admission Policy".
 #pragma once
 
 #include "policy/cel/type.h"
@@ -21,14 +21,15 @@ struct NamedVariable {
   std::size_t depth = 0;  // for its tree, the variables that it names counted as deep as they are
 };
 
-/// A release that is rolled back has to know what new expressions say; those that are stored may say everything.
+/// kNew: functions of later releases are refused, so that a release that is rolled back supports all new expressions.
+/// kStored: all are allowed.
 enum class Age : std::uint8_t { kNew, kStored };
 
 struct Environment {
   Age age = Age::kNew;
-  /// For what type self and oldSelf are. Null: the variables are object, oldObject and request.
+  /// The type of self and oldSelf. Null: the variables are object, oldObject and request.
   const Type* self = nullptr;
-  /// This is what names of types within self begin with: texts of errors say selfType0 instead.
+  /// The prefix of type names within self: texts of errors have selfType0 instead.
   std::string_view self_name = {};
   /// oldSelf is an optional value: absent where the value is new.
   bool optional_old_self = false;
@@ -37,16 +38,16 @@ struct Environment {
   bool request_resource = true;
   bool params = false;
   bool namespace_object = false;
-  /// For what types object and oldObject are, and params. Null: dyn.
+  /// The type of object and oldObject, and of params. Null: dyn.
   const Type* object = nullptr;
   const Type* params_type = nullptr;
-  /// Those that come before, the last of a name counts. Null: there is nothing called variables.
+  /// Variables defined before; the last one of a name counts. Null: there is no object called variables.
   const std::vector<NamedVariable>* variables = nullptr;
   /// The only variables there are, by name. Null: those above.
   const std::vector<NamedVariable>* given = nullptr;
 };
 
-/// This is what namespaceObject is: of a Namespace what it is called, its labels and annotations, its phase.
+/// The type of namespaceObject: of a Namespace its name, labels, annotations and phase.
 const Type& namespace_type();
 
 }  // namespace spillway::cel

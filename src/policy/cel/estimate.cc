@@ -54,10 +54,9 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
   return std::ranges::find(names, name) != names.end();
 }
 
-/// This is what is known of an expression beside its cost: where its value comes from, and how large it is if that was
-/// found.
+/// Facts about an expression besides its cost: the path of its value, and its size if that was found.
 struct Facts {
-  std::vector<std::string> path;  // the variable, and the way from there; empty: it comes from nowhere
+  std::vector<std::string> path;  // the variable, and the path from there; empty: no path
   std::optional<Estimate> size;
 };
 
@@ -143,7 +142,7 @@ class Estimator {
     return counted ? sum + kStep : sum;
   }
 
-  /// This is what the sizes of the schema say of that way. nullopt: it does not lead along the schema.
+  /// The sizes that the schema gives for that path. nullopt: the path does not follow the schema.
   std::optional<Estimate> size_at(const std::vector<std::string>& path) const {
     if (path.empty()) return std::nullopt;
     const Sizes* at = &self_;
@@ -161,13 +160,13 @@ class Estimator {
     return Estimate{.min = 0, .max = at->elements_max};
   }
 
-  /// The result of a loop comes from nowhere.
+  /// The result of a loop has no path.
   std::vector<std::string> shown_path(const Node& node) {
     const std::vector<std::string>& path = facts(node).path;
     return !path.empty() && path.front() == kResultVariable ? std::vector<std::string>() : path;
   }
 
-  /// This is what the text of the expression itself says.
+  /// The size that follows from the text of the expression itself.
   std::optional<Estimate> written_size(const Node& node) {
     if (facts(node).size) return facts(node).size;
     if (node.kind == NodeKind::kList) return exactly(node.children.size());
@@ -181,10 +180,10 @@ class Estimator {
     return size_at(shown_path(node));
   }
 
-  /// For functions of Kubernetes' libraries.
+  /// The size for functions of Kubernetes' libraries.
   Estimate library_size(const Node& node) { return found_size(node).value_or(kAnySize); }
 
-  /// For functions of CEL itself.
+  /// The size for functions of CEL itself.
   Estimate size(const Node& node) {
     if (const std::optional<Estimate> found = found_size(node)) return *found;
     static constexpr std::array kScalars{TypeKind::kBool,   TypeKind::kInt,       TypeKind::kUint,
@@ -298,7 +297,7 @@ class Estimator {
     return scaled(text + kStep, kTraversalFactor) * scaled(pattern, kPatternFactor);
   }
 
-  /// For the elements of a list, or of the keys of a map.
+  /// The size of the elements of a list, or of the keys of a map.
   Estimate element_size(const Node& list) {
     const std::vector<std::string> path = shown_path(list);
     if (path.empty()) return kAnySize;

@@ -1,4 +1,4 @@
-// This is what an expression over self may cost at most, before any value is known: from the sizes that its schema
+// The highest cost of an expression over self, before any value is known: computed from the sizes that its schema
 // allows. Sums and products end at the largest number. Thread: any (pure). Source: Kubernetes docs, "Extend the
 // Kubernetes API with CustomResourceDefinitions", resource use by validation functions.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace spillway::cel {
 
-/// This is what values of a type may be as large as: characters of texts, elements of lists, entries of maps.
+/// The largest sizes of values of a type: characters of texts, elements of lists, entries of maps.
 struct Sizes {
   std::uint64_t elements_max = 0;
   std::uint64_t bytes_min = 0;                // for a value in JSON
@@ -32,7 +32,7 @@ inline constexpr std::uint64_t kRequestBytesMax = 3U << 20U;
 
 std::uint64_t saturating_product(std::uint64_t a, std::uint64_t b);
 
-/// For a checked tree that was not planned. `self`: of the variables self and oldSelf.
+/// The cost of a checked tree that was not planned. `self`: the sizes of the variables self and oldSelf.
 Estimate estimate_cost(const Node& root, const Sizes& self);
 
 }  // namespace spillway::cel

@@ -47,7 +47,7 @@ std::string_view implementation_name(const Value& value) {
   return kind < kNames.size() ? kNames[kind] : type_name(value);
 }
 
-/// The place in a list that a key stands for.
+/// The list index that a key means.
 Result<std::int64_t> place_of(const Value& key) {
   if (key.is(Kind::kInt)) return key.as<std::int64_t>();
   if (key.is(Kind::kUint)) {
@@ -66,7 +66,7 @@ Result<std::int64_t> place_of(const Value& key) {
   return evaluation_error(fmt::format("unsupported index value {} in list", number));
 }
 
-/// The type of the first element of a list or a map is looked at, too.
+/// Also checks the type of the first element of a list or a map.
 bool fits_deeply(const Type& type, const Value& value) {
   if (!fits(type.kind, value)) return false;
   if (type.kind == TypeKind::kList) {
@@ -102,7 +102,7 @@ bool has_operation(std::string_view name, const Value& value) {
   return true;
 }
 
-/// This is what an error names no types for.
+/// True for operators, whose errors name no types.
 bool is_operation(std::string_view name) {
   static constexpr std::array kNames = std::to_array<std::string_view>({"!_",
                                                                         "-_",
@@ -136,7 +136,7 @@ bool is_operation(std::string_view name) {
   return std::ranges::find(kNames, name) != kNames.end();
 }
 
-/// Nothing of that name takes such arguments.
+/// The error that no overload of that name takes such arguments.
 Error no_overload(const Node& node, std::span<const Value> arguments) {
   if (is_operation(node.name)) {
     if (!has_operation(node.name, arguments[0])) return evaluation_error("no such overload: " + node.name);
@@ -182,7 +182,7 @@ Result<Value> Evaluator::evaluate(const Node& node) {
     case NodeKind::kConstant:
       return node.constant;
     case NodeKind::kMissing:
-    case NodeKind::kOptEntry:  // entry() looks at it
+    case NodeKind::kOptEntry:  // entry() evaluates it
       return no_such_overload();
     case NodeKind::kIdentifier:
     case NodeKind::kSelect:
@@ -266,7 +266,7 @@ Result<Value> Evaluator::attribute(const Node& node) {
 
 Result<Evaluator::Chain> Evaluator::operand(const Node& node) {
   if (is_attribute(node)) {
-    // One that is in turn selected from something goes on where that ended.
+    // A selection from another selection continues that chain.
     return resolve(node);
   }
   SPILLWAY_TRY(value, evaluate(node));
@@ -372,7 +372,7 @@ Result<Value> Evaluator::presence(const Node& node) {
   return Value(found);
 }
 
-/// or() and orValue() of a value that is present look at nothing else.
+/// or() and orValue() of a present value evaluate nothing else.
 Result<Value> Evaluator::alternative(const Node& node) {
   SPILLWAY_TRY(first, evaluate(node.children[0]));
   if (!first.is(Kind::kOptional)) return no_overload(node, std::span(&first, 1));
@@ -395,7 +395,7 @@ Result<Value> Evaluator::mapped_optional(const Node& node) {
     if (!budget_.pay(1)) return over_budget();
     return Value::none();
   }
-  // This is what the variable stands for is evaluated again when it is first asked for.
+  // The expression of the variable is evaluated again at its first use.
   locals_.resize(node.slot);
   locals_.push_back({.value = *inside, .cost = cost + 1});
   Result<Value> made = evaluate(node.children[1]);
@@ -406,8 +406,8 @@ Result<Value> Evaluator::mapped_optional(const Node& node) {
   return made ? Result<Value>(Value::some(*std::move(made))) : made;
 }
 
-/// Both operands are evaluated, whatever comes of the first one; of more arguments, and of a pattern that is known,
-/// those behind an error are not.
+/// Both operands are evaluated even if the first one fails; of further arguments, and of a constant pattern, those
+/// behind an error are not.
 Result<Value> Evaluator::call(const Node& node) {
   std::vector<Value> arguments;
   arguments.reserve(node.children.size());
@@ -475,7 +475,7 @@ Result<std::optional<Value>> Evaluator::entry(const Node& node) {
 
 namespace {
 
-/// For two equal keys the last one counts. False: it takes too long.
+/// Of two equal keys the last one counts. False: the budget is spent.
 bool put(Map::Entries& entries, Value key, Value value, Budget& budget) {
   if (!budget.charge(entries.size() + 1)) return false;
   for (auto& [other, old] : entries) {
@@ -587,8 +587,8 @@ void Evaluator::declare(const Node& node, const Value& range, std::size_t index)
   if (two) locals_.push_back({.value = range.as<Map>().value_at(index)});
 }
 
-/// all() as &&, exists() as || over the elements. What it looks at and compares in each round costs as upstream writes
-/// it: the condition of the loop, and the result so far.
+/// all() as &&, exists() as || over the elements. Each round costs as in upstream's expansion: the condition of the
+/// loop, and the result so far.
 Result<Value> Evaluator::quantifier(const Node& node, const Value& range, bool deciding) {
   const std::uint64_t round_cost = deciding ? 3 : 2;
   std::optional<Error> first;
@@ -657,7 +657,7 @@ Result<Value> Evaluator::collect(const Node& node, const Value& range) {
   return Value(List(std::move(made)));
 }
 
-/// transformMap() and its kin: a key may come once.
+/// transformMap() and its kin: a key may occur once.
 Result<Value> Evaluator::insert(const Node& node, const Value& range) {
   const bool filters = is_conditional(node.children[3]);
   const Node& added = filters ? node.children[3].children[1] : node.children[3];

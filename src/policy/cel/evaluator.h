@@ -24,7 +24,7 @@ class Evaluator {
   Result<Value> evaluate(const Node& node);
 
  private:
-  /// This is what members and elements are selected from, as far as it has come.
+  /// The value from which members and elements are selected, as far as the chain has been evaluated.
   struct Chain {
     Value value = {};
     bool may_be_absent = false;  // something on the way was selected as if it could be absent
@@ -33,7 +33,7 @@ class Evaluator {
 
   struct Local {
     Value value = {};
-    std::uint64_t cost = 0;  // for what it stands for, until it is first asked for
+    std::uint64_t cost = 0;  // cost of its expression, until its first use
   };
 
   Result<Value> identifier(const Node& node);

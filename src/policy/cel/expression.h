@@ -24,48 +24,48 @@ namespace spillway::cel {
 /// Units that one evaluation may cost.
 inline constexpr std::uint64_t kCallBudget = 1'000'000;
 
-/// This is what the variables of a policy stand for: each is evaluated when it is first asked for.
+/// The values of a policy's variables: each is evaluated at its first use.
 class VariableValues {
  public:
   virtual ~VariableValues() = default;
-  /// By the place in Environment::variables. kInvalid: why it has no value.
+  /// The value by the index in Environment::variables. kInvalid: the error of its evaluation.
   virtual Result<Value> value_of(std::size_t place, Budget& budget) = 0;
 };
 
-/// This is what an expression sees.
+/// The variables of one evaluation.
 struct Activation {
   const api::Json& object;      // null: there is none
   const api::Json& old_object;  // as `object`
   const api::Json& request;     // an AdmissionRequest without its objects
   AccessRequest access = {};    // authorizer.requestResource
   const AccessCheck* check = nullptr;
-  // Where the environment has them.
+  // Used if the environment has params.
   const api::Json* params = nullptr;            // null: null
   const api::Json* namespace_object = nullptr;  // null: null
   VariableValues* variables = nullptr;
-  // For a SelfExpression.
+  // Used for a SelfExpression.
   const Value* self = nullptr;
   const Value* old_self = nullptr;
-  // For Environment::given.
+  // Used for Environment::given.
   std::span<const Value> given = {};
 };
 
 class Expression {
  public:
-  /// For a condition. kInvalid: it does not compile or is no condition, with upstream's words.
+  /// Compiles a condition. kInvalid: it does not compile or is no condition, with upstream's words.
   static Result<Expression> compile(std::string_view text);
-  /// Its type is one of `wanted`; empty: any.
+  /// The type must be one of `wanted`; empty: any.
   static Result<Expression> compile(std::string_view text, const Environment& environment,
                                     std::initializer_list<TypeKind> wanted);
 
-  /// For a condition. kInvalid: why it has no value. Charges `budget`.
+  /// Evaluates a condition. kInvalid: the error of the evaluation. Charges `budget`.
   Result<bool> evaluate(const Activation& activation, Budget& budget) const;
   /// The same of any expression. The value is good for as long as the expression and what it has seen.
   Result<Value> value(const Activation& activation, Budget& budget) const;
 
   const Type& type() const { return type_; }
 
-  /// For the tree, the variables that it names counted as deep as they are.
+  /// The depth of the tree; named variables count with their own depth.
   std::size_t depth() const { return depth_; }
 
   const std::string& text() const { return *text_; }

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kPrecisionMax = 1'000;
 
-/// Text, or a clause that stands for an argument: 's', 'd', 'f', 'e', 'b', 'x', 'X', 'o'.
+/// Text, or a clause for an argument: 's', 'd', 'f', 'e', 'b', 'x', 'X', 'o'.
 struct Clause {
   char letter = 0;  // 0: it is `text`
   std::string_view text = {};
@@ -158,7 +158,7 @@ std::string double_text(double value) {
   return {text.data(), end.ptr};
 }
 
-/// A text that stands alone, or one `inside` of a list or a map, where it is quoted.
+/// A text by itself, or one `inside` a list or a map, where it is quoted.
 std::string quoted(std::string_view text, bool inside) {
   return inside ? fmt::format("\"{}\"", text) : std::string(text);
 }
@@ -256,7 +256,7 @@ std::optional<std::string> formatted(const Clause& clause, const Value& value) {
   return integer ? std::optional(in_base(value, clause.letter)) : std::nullopt;
 }
 
-/// This is what a text of the value takes, counted before it is made.
+/// The size of the value's text, counted before it is made.
 std::uint64_t work_of(const Value& value, Budget& budget) {
   if (!budget.charge(1)) return 0;
   if (value.is(Kind::kString)) return value.string().size();

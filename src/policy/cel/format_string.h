@@ -8,7 +8,7 @@
 
 namespace spillway::cel {
 
-/// This is what is wrong with a checked call of format whose text and list are literals.
+/// The errors of a checked call of format whose text and list are literals.
 std::vector<SyntaxError> check_format(const Node& call);
 
 }  // namespace spillway::cel

@@ -17,7 +17,7 @@
 
 namespace spillway::cel {
 
-/// One call under evaluation. The arguments are of the types that the overload names, as far as fits() looks.
+/// One call under evaluation. The arguments have the types of the overload, as far as fits() checks.
 struct Call {
   std::span<const Value> arguments;
   Budget& budget;
@@ -34,9 +34,9 @@ using Function = Result<Value> (*)(const Call&);
 struct Overload {
   std::string_view name;
   bool member = false;
-  std::vector<Type> parameters;  // a member function's receiver comes first
+  std::vector<Type> parameters;  // a member function's receiver is the first
   Type result;
-  Function function = nullptr;  // null: the evaluator knows what to do
+  Function function = nullptr;  // null: built into the evaluator
   bool generic = false;         // its signature has parameters
 };
 

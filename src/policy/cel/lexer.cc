@@ -130,7 +130,7 @@ class Lexer {
     }
   }
 
-  /// The character at `failed` cannot go on any token that begins here.
+  /// Refuses the text because no token that begins here can contain the character at `failed`.
   std::nullopt_t refuse(std::size_t failed) {
     at_ = next_character(failed);
     if (problems_.size() <= kProblemsKept) {
@@ -211,14 +211,14 @@ class Lexer {
     return first == 'r' ? 1 : 0;
   }
 
-  /// nullopt: it has no end; `failed`: where it cannot go on.
+  /// nullopt: the string has no end; `failed`: the position of the error.
   std::optional<TokenKind> take_string(std::size_t prefix, std::size_t& failed) {
     const TokenKind kind = to_lower(peek(at_)) == 'b' ? TokenKind::kBytes : TokenKind::kString;
     const bool raw = prefix > 0 && to_lower(peek(at_ + prefix - 1)) == 'r';
     const char quote = peek(at_ + prefix);
     const std::size_t inside = at_ + prefix + 1;
     if (peek(inside) == quote) {
-      // Nothing between two quotes, unless it is the beginning of three.
+      // An empty string, unless it is the beginning of three quotes.
       if (peek(inside + 1) == quote && end_of(inside + 2, std::string(3, quote), raw, failed)) return kind;
       at_ = inside + 1;
       return kind;
@@ -226,7 +226,8 @@ class Lexer {
     return end_of(inside, std::string(1, quote), raw, failed) ? std::optional(kind) : std::nullopt;
   }
 
-  /// Goes behind the end of a string that goes on at `at`. False: it has none; `failed`: where it cannot go on.
+  /// Advances behind the end of a string that continues at `at`. False: it has none; `failed`: the position of the
+  /// error.
   bool end_of(std::size_t at, const std::string& end, bool raw, std::size_t& failed) {
     const bool lines = end.size() == 3;
     while (at < text_.size()) {
@@ -275,7 +276,7 @@ class Lexer {
   std::size_t begin_ = 0;
 };
 
-/// The escape that begins at `at`, which goes behind it. False: of no character.
+/// Decodes the escape at `at` and advances behind it. False: it denotes no character.
 bool append_escape(std::string& out, std::string_view text, std::size_t& at, bool bytes) {
   static constexpr std::string_view kNames = "abfnrtv\\?\"'`";
   static constexpr std::string_view kMeanings = "\a\b\f\n\r\t\v\\?\"'`";

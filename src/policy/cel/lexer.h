@@ -12,7 +12,7 @@
 
 namespace spillway::cel {
 
-/// In the order in which messages list what was expected.
+/// Kinds in the order in which messages list the expected ones.
 enum class TokenKind : std::uint8_t {
   kEnd,
   kEqual,
@@ -57,23 +57,23 @@ struct Token {
   std::string_view text;       // as it is written
 };
 
-/// Where in the text, and why it is no expression.
+/// The position in the text, and the error.
 struct SyntaxError {
   std::size_t position = 0;
   std::string message;
-  bool nowhere = false;  // it has no place: the whole is too deep
+  bool nowhere = false;  // it has no position: the whole is too deep
 };
 
-/// The tokens, the last one kEnd. What is no token is told and left out.
+/// The tokens, the last one kEnd. Invalid text is reported and left out.
 std::vector<Token> read_tokens(std::string_view text, std::vector<SyntaxError>& problems);
 
-/// The value of the literal of a string or of bytes. nullopt: an escape in it stands for no character.
+/// The value of the literal of a string or of bytes. nullopt: an escape in it denotes no character.
 std::optional<std::string> unescaped(const Token& literal);
 
 /// "'('", "NUM_INT", "<EOF>", as messages have it.
 std::string_view shown_kind(TokenKind kind);
 
-/// Such words are kept for languages around this one.
+/// True for words that CEL reserves for host languages.
 bool is_reserved(std::string_view word);
 
 }  // namespace spillway::cel

@@ -23,7 +23,7 @@ Result<Value> is_sorted(const Call& call) {
   for (std::size_t i = 0; i + 1 < list.size(); ++i) {
     if (!call.budget.charge(1)) return over_budget();
     const std::optional<int> order = compare(list.at(i), list.at(i + 1));
-    if (order && *order > 0) return Value(false);  // those that have no order are in order
+    if (order && *order > 0) return Value(false);  // incomparable elements count as in order
   }
   return Value(true);
 }
@@ -51,7 +51,7 @@ Result<Value> sum(const Call& call) {
   return total;
 }
 
-/// The element that stands before all others in the order, or behind them.
+/// The smallest or largest element.
 Result<Value> extreme(const Call& call, std::string_view name, int wanted) {
   const List& list = call[0].as<List>();
   if (list.size() == 0) return evaluation_error(fmt::format("{} called on empty list", name));

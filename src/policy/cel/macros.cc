@@ -83,7 +83,7 @@ Node exists_one(Comprehension made, Node predicate) {
                 std::move(value));
 }
 
-/// `step` unless the filter says no; null: there is no filter.
+/// `step` under the condition of the filter; null: there is no filter.
 Node filtered(const Comprehension& made, std::optional<Node> filter, Node step) {
   if (!filter) return step;
   return call("_?_:_", made.position, nodes(*std::move(filter), std::move(step), result(made)));
@@ -128,7 +128,7 @@ struct Macro {
   std::size_t arguments;
   std::size_t variables;
   Shape shape;
-  bool stored = false;  // expressions that are stored already may say it
+  bool stored = false;  // allowed in expressions that are stored already
 };
 
 constexpr std::array kMacros = std::to_array<Macro>({
@@ -185,7 +185,7 @@ Node presence(Node made, std::vector<SyntaxError>& problems) {
     Node taken = std::move(selected);
     return taken;
   }
-  // This is what stands in the place of an expression that fails is told where it begins.
+  // The error is reported at the beginning of the argument that is no name.
   const Node* at = &selected;
   while (at->kind == NodeKind::kCall && at->children.size() == 2 && at->children[1].kind == NodeKind::kMissing) {
     at = &at->children[0];

@@ -1,4 +1,4 @@
-// Macros: calls that stand for other trees, as all(x, …) for a loop over a list. Thread: any (pure).
+// Macros: calls that are expanded to other trees, as all(x, …) to a loop over a list. Thread: any (pure).
 // Source: CEL language definition, macros; Kubernetes docs, "Common Expression Language in Kubernetes", two-variable
 // comprehensions.
 #pragma once
@@ -11,8 +11,8 @@
 
 namespace spillway::cel {
 
-/// Turns a call of a macro into what it stands for; any other call stays. A macro with wrong arguments is told in
-/// `problems` and becomes kMissing.
+/// Expands a call of a macro; any other call is unchanged. A macro with wrong arguments is reported in `problems` and
+/// becomes kMissing.
 void expand_macro(Node& call, Macros macros, std::vector<SyntaxError>& problems);
 
 }  // namespace spillway::cel

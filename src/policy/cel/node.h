@@ -18,7 +18,7 @@ namespace spillway::cel {
 struct Overload;
 
 enum class NodeKind : std::uint8_t {
-  kMissing,  // that which stands there is no expression, which was told
+  kMissing,  // the text there is no expression, which was reported
   kConstant,
   kIdentifier,
   kSelect,         // operand.name; children: operand
@@ -26,14 +26,14 @@ enum class NodeKind : std::uint8_t {
   kCall,           // children: arguments, of a member function its receiver first; operators are calls, too
   kList,           // children: elements
   kMap,            // children: key, value, key, value, …
-  kComprehension,  // children: range, initial value, condition, step, result; `macro` says of which kind
+  kComprehension,  // children: range, initial value, condition, step, result; `macro` is its kind
   kOptSelect,      // operand.?name; children: operand
   kOptEntry,       // ?value of a list or a map: left out where it is absent; children: value
   kOptMap,         // children: optional, value; name: the variable
   kOptFlatMap,     // as kOptMap; the value is optional itself
 };
 
-/// This is what a comprehension makes of its elements.
+/// The result that a comprehension makes of its elements.
 enum class MacroKind : std::uint8_t {
   kNone,
   kAll,
@@ -63,7 +63,7 @@ struct Node {
   NodeKind kind = NodeKind::kConstant;
   MacroKind macro = MacroKind::kNone;
   bool member = false;         // for a call: written as receiver.name(…)
-  bool folded = false;         // its value is known: it is `constant`
+  bool folded = false;         // its value is known: `constant`
   bool free = false;           // for a call: it costs nothing
   std::uint32_t position = 0;  // byte in the text
   std::string name = {};       // for a comprehension: its variable
@@ -71,7 +71,7 @@ struct Node {
   Value constant = {};
   std::vector<Node> children = {};
 
-  // This is what the checker found out.
+  // The type that the checker found.
   Type type = {};
   Variable variable = Variable::kLocal;
   std::size_t slot = 0;  // for a local variable, or of the first one of a comprehension: how many are around it
@@ -82,7 +82,7 @@ struct Node {
 /// The name of the variable that a comprehension adds to.
 inline constexpr std::string_view kResultVariable = "__result__";
 
-/// This is what selects a member or an element: its operand is evaluated as a part of it.
+/// True if the node selects a member or an element: its operand is evaluated as a part of it.
 bool is_attribute(const Node& node);
 /// node[index] and node[?index].
 bool is_index(const Node& node);

@@ -83,14 +83,15 @@ struct Tree {
   std::size_t depth = 1;
 };
 
-/// This is what may come behind the place that a rule was entered from.
+/// The tokens that may follow the place from which a rule was entered.
 struct Follow {
   Kinds kinds = 0;
   bool ends = false;  // or the rule around it ends there
 };
 
-/// One function per rule of the grammar. A rule that fails tells why, skips what cannot follow it, and returns what it
-/// has, so that the rule around it goes on; nothing more is told until a token fits again.
+/// One function per rule of the grammar. A rule that fails reports its error, skips tokens that cannot follow it, and
+/// returns its partial tree, so that the rule around it continues; no further error is reported until a token fits
+/// again.
 class Parser {
  public:
   Parser(std::vector<Token> tokens, Macros macros, std::vector<SyntaxError>& problems)
@@ -149,7 +150,7 @@ class Parser {
     return true;
   }
 
-  /// Before a choice. False: the rule fails.
+  /// Called before a choice. False: the rule fails.
   bool sync(Kinds wanted) {
     if (recovering_ || holds(wanted, peek().kind) || skip_one(wanted)) return true;
     syntax_problem(peek().position, fmt::format("mismatched input {} expecting {}", shown(peek()), cel::shown(wanted)));
@@ -157,7 +158,7 @@ class Parser {
     return false;
   }
 
-  /// `behind`: what may come behind that token within the rule. False: the rule fails.
+  /// `behind`: the tokens that may follow that token within the rule. False: the rule fails.
   bool match(TokenKind kind, Kinds behind, bool ends = true) {
     if (is(kind)) {
       fits();
@@ -184,7 +185,7 @@ class Parser {
     recover();
   }
 
-  /// This is what may come behind the rule, given the rules around it.
+  /// The tokens that may follow the rule, given the rules around it.
   Kinds following() const {
     Kinds kinds = 0;
     for (std::size_t i = follow_.size(); i > 0; --i) {
@@ -443,8 +444,8 @@ class Parser {
     join(out, {.kind = NodeKind::kList, .position = position}, std::move(elements));
   }
 
-  /// This is what may begin with '?': it is left out where it is absent. `is_key`: the mark belongs to the value behind
-  /// it.
+  /// Parses an entry that may begin with '?': it is left out if its value is absent. `is_key`: the mark belongs to the
+  /// value behind it.
   bool entry(Tree& out, bool is_key) {
     if (!sync(kExpressionKinds | one(TokenKind::kQuestion))) return false;
     const bool may_be_absent = is(TokenKind::kQuestion);

@@ -12,17 +12,18 @@
 namespace spillway::cel {
 
 inline constexpr std::size_t kExpressionCharactersMax = 100'000;
-/// How deep nodes may lie in one another. Chains of && and || are flat.
+/// The greatest depth of nested nodes. Chains of && and
+/// are flat.
 inline constexpr std::size_t kDepthMax = 250;
 
-/// How deep they may lie with what macros make of them, and the variables that they name.
+/// The greatest depth including expanded macros and named variables.
 inline constexpr std::size_t kNestingMax = 300;
 
-/// Macros with two variables are known to expressions that are stored already: a release that is rolled back has to
-/// know what new ones say.
+/// kOfNewExpressions: macros with two variables are refused, so that a release that is rolled back supports all new
+/// expressions. kOfStoredExpressions: they are allowed.
 enum class Macros : std::uint8_t { kOfNewExpressions, kOfStoredExpressions };
 
-/// This is what is no expression is told in `problems`; the tree has kMissing in its place.
+/// Parses the text. Errors are added to `problems`; the tree has kMissing in their place.
 Node parse(std::string_view text, Macros macros, std::vector<SyntaxError>& problems);
 
 }  // namespace spillway::cel

@@ -16,7 +16,7 @@ re2::StringPiece piece(std::string_view text) {
   return {text.data(), text.size()};
 }
 
-/// Bytes of the character that begins there, so that a search for nothing goes on between two characters.
+/// Bytes of the character that begins there, so that a search for an empty match continues between two characters.
 std::size_t character_bytes(std::string_view text, std::size_t at) {
   std::size_t bytes = 1;
   while (at + bytes < text.size() && (static_cast<unsigned char>(text[at + bytes]) & 0xc0U) == 0x80U) ++bytes;
@@ -61,7 +61,7 @@ Result<Pattern> Pattern::compile(std::string_view text) {
   if (!compiled->ok()) {
     const std::string_view reason = reason_of(compiled->error_code());
     if (reason.empty()) return make_error(ErrorCode::kInvalid, "error parsing regexp: {}", compiled->error());
-    // A parenthesis that is missing is told with the whole pattern.
+    // The error of a missing parenthesis names the whole pattern.
     const bool whole = compiled->error_code() == re2::RE2::ErrorMissingParen;
     return make_error(ErrorCode::kInvalid, "error parsing regexp: {}: `{}`", reason,
                       whole ? text : std::string_view(compiled->error_arg()));
@@ -92,7 +92,7 @@ std::vector<std::string_view> Pattern::find(std::string_view text, std::size_t f
          compiled_->Match(piece(text), at, text.size(), re2::RE2::UNANCHORED, &match, 1)) {
     const auto begin = static_cast<std::size_t>(match.data() - text.data());
     const std::size_t end = begin + match.size();
-    // Nothing right behind a match is no match.
+    // An empty match directly behind another match does not count.
     if (!match.empty() || begin != last_end) found.push_back(text.substr(begin, match.size()));
     last_end = end;
     at = match.empty() ? end + character_bytes(text, end) : end;

@@ -31,7 +31,7 @@ class Pattern {
 
   /// Somewhere in the text.
   bool matches(std::string_view text) const;
-  /// At most `found_max` matches from left to right, none over another. They are parts of `text`.
+  /// At most `found_max` matches from left to right, without overlap. They are parts of `text`.
   std::vector<std::string_view> find(std::string_view text, std::size_t found_max) const;
 
  private:

@@ -101,7 +101,7 @@ class LiteralCheck {
     const Node& argument = node.children.back();
     const Result<Pattern> pattern = Pattern::compile(argument.constant.string());
     if (pattern) return;
-    // The bounds are our own, so that they have to be told.
+    // Errors of this project's own bounds are in our words.
     const bool bound = argument.constant.string().size() > Pattern::kTextMax;
     problem(argument,
             bound ? fmt::format("invalid matches argument: {}", pattern.error().message) : "invalid matches argument");
@@ -157,7 +157,7 @@ class Planner {
     become(node, Value(Map(std::move(entries))));
   }
 
-  /// A search in a list that is known costs nothing; in an empty one there is nothing.
+  /// A search in a constant list costs nothing; in an empty one it finds nothing.
   static void plan_search(Node& node) {
     const bool in_list = node.overloads.size() == 1 && node.overloads[0]->parameters[1].kind == TypeKind::kList;
     if (!in_list || !is_known(node.children[1]) || !node.children[1].constant.is(Kind::kList)) return;

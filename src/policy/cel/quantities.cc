@@ -34,7 +34,7 @@ Result<Value> sign_of(const Call& call) {
   return Value(std::int64_t{amount(call, 0).sign()});
 }
 
-/// A whole number that an int can hold; upstream keeps those of more than 18 digits in another way, and says no.
+/// A whole number that an int can hold; false for one of more than 18 digits, which upstream represents in another way.
 bool is_whole(const Quantity& quantity) {
   constexpr auto kDigitsMax = 18;
   const std::string text = quantity.to_string();
@@ -51,7 +51,7 @@ Result<Value> as_integer(const Call& call) {
   return Value(amount(call, 0).value());
 }
 
-/// In the finest unit whose number an int can hold.
+/// The value in the finest unit whose number an int can hold.
 Result<Value> as_float(const Call& call) {
   constexpr int kFinest = -9;
   constexpr int kLargest = 60;

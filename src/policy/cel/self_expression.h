@@ -17,13 +17,13 @@
 
 namespace spillway::cel {
 
-/// The type of self, and the name that types within it begin with: texts of errors say selfType0 instead.
+/// The type of self, and the prefix of type names within it: texts of errors have selfType0 instead.
 struct SelfType {
   Type type;
   std::string name = {};
 };
 
-/// How an expression over self is compiled.
+/// The options of compiling an expression over self.
 struct SelfRule {
   bool optional_old_self = false;  // oldSelf is an optional value, absent where the value is new
   Age age = Age::kNew;
@@ -36,16 +36,17 @@ class SelfExpression {
   static Result<SelfExpression> compile(std::string_view text, const SelfType& self, TypeKind wanted,
                                         const SelfRule& rule = {});
 
-  /// It is asked about new values, too.
+  /// True if the expression is evaluated for new values, too.
   bool optional() const { return optional_; }
 
-  /// This is what one evaluation may cost at most, as estimated; 0: it was not.
+  /// The estimated highest cost of one evaluation; 0: not estimated.
   std::uint64_t cost_max() const { return cost_max_; }
 
-  /// It says `oldSelf`.
+  /// True if the expression uses `oldSelf`.
   bool compares() const { return compares_; }
 
-  /// kInvalid: why it has no value. `old_self` is looked at only if compares(); null: there is none. Charges `budget`.
+  /// kInvalid: the error of the evaluation. `old_self` is used only if compares(); null: there is none. Charges
+  /// `budget`.
   Result<Value> evaluate(const Value& self, const Value* old_self, Budget& budget) const;
 
  private:

@@ -6,7 +6,7 @@
 
 namespace spillway::cel {
 
-/// With or without dashes.
+/// True for a UUID with or without dashes.
 bool is_uuid(std::string_view text);
 /// Padded, in the standard alphabet, and not empty.
 bool is_base64(std::string_view text);

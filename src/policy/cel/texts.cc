@@ -42,7 +42,7 @@ Error out_of_range(std::int64_t index) {
   return evaluation_error(fmt::format("index out of range: {}", index));
 }
 
-/// A search may look at every byte of one for every byte of the other.
+/// Charges a search, which may read every byte of one text for every byte of the other.
 bool charge_search(const Call& call) {
   constexpr std::size_t kBytesPerUnit = 10;
   return call.budget.charge((call.string(0).size() / kBytesPerUnit + 1) * (call.string(1).size() / kBytesPerUnit + 1));
@@ -254,7 +254,7 @@ Result<Value> trim(const Call& call) {
   return Value::text(std::string(text));
 }
 
-/// Between double quotes, with the escapes of Go; bytes that are no UTF-8 become U+FFFD.
+/// The text between double quotes, with the escapes of Go; bytes that are no UTF-8 become U+FFFD.
 Result<Value> quote(const Call& call) {
   const std::string_view text = call.string(0);
   if (!call.budget.charge_bytes(2 * text.size())) return over_budget();
@@ -296,7 +296,7 @@ Result<Value> join_separated(const Call& call) {
   return join_with(call, call.string(1));
 }
 
-/// The pattern of a call: known beforehand, or compiled for this one evaluation.
+/// The pattern of a call: compiled beforehand, or for this one evaluation.
 Result<Pattern> pattern_of(const Call& call) {
   constexpr std::uint64_t kUnitsPerStep = 16;
   constexpr std::uint64_t kRefusedUnits = 100'000;  // as much as the largest takes

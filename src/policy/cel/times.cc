@@ -290,7 +290,7 @@ std::optional<std::int32_t> zone_in(std::string_view text) {
   return text[0] == '-' ? -east : east;
 }
 
-/// ".5": nanoseconds; `at` goes behind it.
+/// Parses ".5" to nanoseconds; advances `at` behind it.
 std::int32_t fraction_in(std::string_view text, std::size_t& at) {
   std::int32_t nanos = 0;
   std::int32_t unit = 100'000'000;

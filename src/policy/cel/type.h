@@ -38,7 +38,7 @@ enum class TypeKind : std::uint8_t {
   kGroupVersionKind,
   kGroupVersionResource,
   kUserInfo,
-  kParameterA,  // in signatures: the same type wherever it stands
+  kParameterA,  // in signatures: the same type at each use
   kParameterB,
   kObject,  // with `fields`
   kQuantity,
@@ -47,7 +47,7 @@ enum class TypeKind : std::uint8_t {
   kCidr,
   kFormat,
   kOptional,  // content: of[0]
-  kVariable,  // a type that is not known yet: `variable`
+  kVariable,  // a type that is still unknown: `variable`
   kError,     // for what does not compile
 };
 
@@ -70,7 +70,7 @@ class TypeParts {
 
   /// The number of all types inside, at every level.
   std::size_t count() const;
-  /// Some type inside, at any level, is a variable or a parameter of a signature.
+  /// True if a type inside, at any level, is a variable or a parameter of a signature.
   bool has_unknown() const;
 
   friend bool operator==(const TypeParts& a, const TypeParts& b);
@@ -105,17 +105,17 @@ Type optional_of(Type value);
 
 /// "int", "list(string)", "map(string, dyn)", "kubernetes.AdmissionRequest", "timestamp", "null".
 std::string to_text(const Type& type);
-/// As to_text(), but with the names that types have in expressions: "google.protobuf.Timestamp", "null_type".
+/// The text of the type with the names of expressions: "google.protobuf.Timestamp", "null_type".
 std::string declared_text(const Type& type);
 
-/// As to_text() writes it; "A" and "B" are parameters. The text is one of ours.
+/// Parses the form of to_text(); "A" and "B" are parameters. The text must be a constant of this program.
 Type parse_type(std::string_view text);
 
-/// This is what a member of a message is; nullopt: there is no such one. Types that are no messages have none.
+/// The type of a member of a message; nullopt: no such member. Types that are no messages have none.
 std::optional<Type> field_type(TypeKind message, std::string_view field);
 bool is_message(TypeKind kind);
 
-/// Tells whether the value itself is of that type, whatever is in it.
+/// True if the value itself has that type; its elements are not checked.
 bool fits(TypeKind kind, const Value& value);
 
 }  // namespace spillway::cel

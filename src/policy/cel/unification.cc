@@ -95,7 +95,7 @@ void Unification::learn(std::uint32_t variable, Type type) {
   known_[variable] = std::move(type);
 }
 
-/// The type that it stands for, which may be a variable that stands for nothing; null: it stands for nothing itself.
+/// The type bound to the variable, which may be an unbound variable; null: the variable itself is unbound.
 const Type* Unification::found(const Type& variable) const {
   const Type* type = nullptr;
   for (std::uint32_t at = variable.variable; known_[at]; at = type->variable) {

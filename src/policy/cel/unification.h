@@ -14,22 +14,22 @@ namespace spillway::cel {
 
 class Unification {
  public:
-  /// A type that is not known yet.
+  /// Makes a new type variable.
   Type fresh();
 
-  /// Tells whether a value of type `given` may stand where `wanted` is asked for; then what was found out is kept.
+  /// True if a value of type `given` may be used as `wanted`; then the bindings found are kept.
   bool assignable(const Type& given, const Type& wanted);
   /// All of them, or nothing is found out.
   bool assignable(std::span<const Type> given, std::span<const Type> wanted);
 
-  /// With what is known about it filled in.
+  /// The type with all known bindings filled in.
   Type known(const Type& type) const;
-  /// As known(); what is not known is dyn.
+  /// The same, with dyn for types that are still unknown.
   Type settled(const Type& type) const;
 
  private:
   bool unify(const Type& a, const Type& b);
-  /// Tells whether `variable` may stand for `type`. `stands_for_other`: it stands for another one already.
+  /// True if `variable` may be bound to `type`. `stands_for_other`: it is bound to another one already.
   bool substitute(const Type& type, const Type& variable, bool& stands_for_other);
   void learn(std::uint32_t variable, Type type);
   bool occurs(const Type& variable, const Type& in) const;
@@ -37,10 +37,10 @@ class Unification {
   Type filled(const Type& type, bool settle) const;
 
   std::vector<std::optional<Type>> known_;                             // by variable
-  std::vector<std::pair<std::uint32_t, std::optional<Type>>> learnt_;  // that which was there before, the newest last
+  std::vector<std::pair<std::uint32_t, std::optional<Type>>> learnt_;  // earlier bindings, the newest last
 };
 
-/// The one of two types that may stand for one another that says less.
+/// The less specific of two types that may replace one another.
 const Type& more_general(const Type& a, const Type& b);
 
 }  // namespace spillway::cel

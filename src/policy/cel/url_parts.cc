@@ -48,8 +48,8 @@ std::optional<char> escaped_at(std::string_view text, std::size_t at) {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
-/// Escapes stand for bytes, and those need not be text: each that belongs to no character becomes U+FFFD, as in what Go
-/// writes as JSON.
+/// Escapes denote bytes, which need not be text: each byte that belongs to no character becomes U+FFFD, as in Go's
+/// JSON.
 std::string as_text(std::string bytes) {
   if (is_utf8(bytes)) return bytes;
   constexpr std::size_t kLongest = 4;
@@ -121,7 +121,7 @@ bool is_port(std::string_view text) {
   return text.empty() || (text.front() == ':' && std::ranges::all_of(text.substr(1), is_digit));
 }
 
-/// Unescapes a host: escapes stand for bytes beyond ASCII only, and in the zone of an IPv6 address for a percent sign.
+/// Unescapes a host: escapes denote bytes beyond ASCII only, and in the zone of an IPv6 address for a percent sign.
 Result<std::string> read_host(std::string_view whole, std::string_view host) {
   const bool bracketed = host.starts_with('[');
   const std::size_t end = bracketed ? host.rfind(']') : host.rfind(':');

@@ -19,12 +19,12 @@ struct UrlParts {
   std::string path;    // escaped
   std::string query;   // as it was given, without '?'
 
-  /// Without the port and the brackets of an IPv6 address.
+  /// The host without the port and the brackets of an IPv6 address.
   std::string_view hostname() const;
   /// Empty: none.
   std::string_view port() const;
 
-  /// Names in the order in which they first come, each with its values. A pair that cannot be read is left out.
+  /// Names in the order of their first use, each with its values. A malformed pair is left out.
   using Query = std::vector<std::pair<std::string, std::vector<std::string>>>;
   Query query_values() const;
 };

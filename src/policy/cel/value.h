@@ -1,5 +1,5 @@
-// Values of expressions. Those that come out of documents, or out of the expression's own text, are views: they are
-// good as long as both. Thread: any (plain values). Source: CEL language definition, values.
+// Values of expressions. Values from documents, or from the expression's own text, are views: they are valid as long as
+// both. Thread: any (plain values). Source: CEL language definition, values.
 #pragma once
 
 #include "api/json/json.h"
@@ -45,7 +45,7 @@ class List {
   explicit List(const api::Json::Array& seen) : seen_(&seen) {}
 
   explicit List(std::vector<Value> made);
-  /// `keys`: of kMap, the names of the members that tell elements apart, as expressions say them.
+  /// `keys`: of kMap, the names of the members that identify elements, as expressions spell them.
   List(std::vector<Value> made, ListKind kind, std::shared_ptr<const std::vector<std::string>> keys);
 
   std::size_t size() const;
@@ -77,7 +77,7 @@ class Map {
   /// nullopt: there is no such key.
   std::optional<Value> find(std::string_view key) const;
   std::optional<Value> find(const Value& key) const;
-  /// How many keys are looked at in find().
+  /// The number of keys compared in find().
   std::size_t search_cost() const;
 
  private:
@@ -106,7 +106,7 @@ struct TypeName {
   std::string_view name;
 };
 
-/// How far a question to the authorizer has come.
+/// The stage of an authorization check.
 enum class AccessStage : std::uint8_t { kAuthorizer, kPath, kGroup, kResource, kDecision };
 
 struct Access {
@@ -231,8 +231,8 @@ class Value {
 /// The name of its type: "int", "null_type", …
 std::string_view type_name(const Value& value);
 
-/// This is what is left of what an evaluation may cost, in the units that Kubernetes counts (pay), and of the work that
-/// it may be (charge): some of what costs little is much to do. One unit is about one step, or ten bytes looked at.
+/// The rest of an evaluation's budget, in Kubernetes' units of cost (pay) and in units of work (charge): some
+/// operations of low cost are much work. One unit is about one step, or ten bytes read.
 class Budget {
  public:
   explicit Budget(std::uint64_t units) : left_(units), work_left_(units * kWorkPerUnit) {}
@@ -262,7 +262,7 @@ class Budget {
     return !spent_;
   }
 
-  /// So many steps of one unit each: none is paid after the one that there is too little for.
+  /// Pays so many steps of one unit each, up to the first one that cannot be paid.
   bool pay_steps(std::uint64_t steps) { return pay(std::min(steps, left_ + 1)); }
 
   bool spent() const { return spent_; }
@@ -288,11 +288,11 @@ class Budget {
   bool spent_ = false;
 };
 
-/// Equal as CEL has it: numbers by value whatever their types, lists and maps by their elements; values of different
-/// types differ. False, and the budget spent, where there is too much to look at.
+/// Equality of CEL: numbers by value whatever their types, lists and maps by their elements; values of different types
+/// differ. False, and the budget spent, if there is too much to compare.
 bool equal(const Value& a, const Value& b, Budget& budget);
 
-/// Tells whether two elements of such a list are the same one: of a map by their keys, else by what they are.
+/// True if two elements of such a list are the same one: in a map by their keys, else by their values.
 bool same_element(const List& list, const Value& a, const Value& b, Budget& budget);
 
 /// -1, 0, 1; nullopt: they have no order (other types, NaN).

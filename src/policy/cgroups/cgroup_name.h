@@ -26,7 +26,7 @@ std::optional<CgroupDriver> parse_cgroup_driver(std::string_view text);
 using CgroupName = std::vector<std::string>;
 
 /// `base` with more steps. kInvalid: a step has a '/', which would be two steps, or a '_', which systemd's names cannot
-/// tell from a '-'.
+/// distinguish from a '-'.
 Result<CgroupName> cgroup_below(CgroupName base, const std::vector<std::string>& steps);
 
 /// Empty steps are skipped; "/" without any.
@@ -35,7 +35,7 @@ std::string cgroupfs_path(const CgroupName& name);
 Result<std::string> systemd_path(const CgroupName& name);
 Result<std::string> path_of(CgroupDriver driver, const CgroupName& name);
 
-/// A slice as systemd knows it.
+/// A slice unit of systemd.
 struct SliceUnit {
   std::string name;                // "kubepods-burstable.slice"; empty: the root, which is always there
   std::string parent = "-.slice";  // "kubepods.slice"

@@ -68,7 +68,7 @@ class Examination {
         "compare cgroupDriver with the runtime's configuration");
   }
 
-  /// Without these parts pods run as well, so nothing here is a warning.
+  /// Pods run without these parts as well, so no finding here is a warning.
   void network() {
     if (!facts_.network) return;
     const auto part = [this](std::string subject, std::string_view works, std::string_view fails,
@@ -124,7 +124,7 @@ class Examination {
         "timedatectl set-ntp true");
   }
 
-  /// Pods without images are no fault: this says what they would need.
+  /// Pods without images are no fault: the finding names the requirements of images.
   void images() {
     if (!facts_.images) return;
     const auto choice = choose_runtime(*facts_.images);

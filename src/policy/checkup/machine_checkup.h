@@ -19,7 +19,7 @@ namespace spillway::checkup {
 struct Port {
   std::uint16_t number = 0;
   std::string what;     // "the API server"
-  std::string problem;  // why it cannot be had; empty: it can
+  std::string problem;  // why it is not available; empty: it is
 };
 
 struct Certificate {
@@ -59,12 +59,12 @@ struct ConfigProblem {
 /// The container runtime that the configuration of the node names.
 struct ContainerRuntime {
   std::string socket;
-  std::string driver;   // "systemd"; empty: it does not say
-  std::string problem;  // it does not answer, or its cgroup driver is not the configured one, with what mends it
+  std::string driver;   // "systemd"; empty: not reported
+  std::string problem;  // it does not answer, or its cgroup driver is not the configured one, with the remedy
 };
 
-/// The parts of `up` by which pods have addresses of their own, Services lead to pods, and names are answered. Each
-/// string says why a part cannot work here, with what to install; empty: it can.
+/// The parts of `up` that give pods addresses of their own, forward Services to pods, and answer DNS queries. Each
+/// string is the reason why a part cannot work here, with the package to install; empty: it can.
 struct Network {
   std::string pods;
   std::string services;
@@ -74,12 +74,12 @@ struct Network {
 struct MachineFacts {
   bool is_root = false;
   std::optional<int> cgroup_version;     // nullopt: no hierarchy with a memory controller
-  std::string cgroup_problem;            // why no node can be made, with what mends it; empty: one can
+  std::string cgroup_problem;            // why no node can be made, with the remedy; empty: one can
   std::optional<bool> has_psi;           // nullopt: not checked
   std::optional<Bytes> swap;             // nullopt: unknown
-  std::optional<bool> clock_is_in_step;  // with a time server; nullopt: the kernel does not say
+  std::optional<bool> clock_is_in_step;  // synchronized with a time server; nullopt: unknown
   std::optional<Disk> disk;              // nullopt: unknown
-  std::optional<RuntimeFacts> images;    // which runtime `up` would use; nullopt: not read
+  std::optional<RuntimeFacts> images;    // the runtime that `up` would use; nullopt: not read
   std::optional<Network> network;        // nullopt: not checked
   std::vector<Port> ports;
   std::vector<Certificate> certificates;
@@ -106,7 +106,7 @@ inline constexpr Duration kCertificateLeftMin = std::chrono::hours(24 * 7);
 /// A disk with less than this share of its capacity left above a threshold is a warning: one in 20.
 inline constexpr std::int64_t kDiskLeftShare = 20;
 
-/// In the order of the members of MachineFacts.
+/// Findings in the order of the members of MachineFacts.
 std::vector<Finding> examine(const MachineFacts& facts, WallTime now);
 
 /// The worst of them; kFine of none.

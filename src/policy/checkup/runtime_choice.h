@@ -34,7 +34,7 @@ struct RuntimeFacts {
 enum class RuntimeKind { kProcess, kOwnContainerd, kSocket };
 
 enum class RuntimeReason {
-  kWished,       // a flag says so
+  kWished,       // set by a flag
   kConfigured,   // the node's configuration names a socket
   kInstalled,    // everything that it needs is installed
   kNotRoot,      // containers need root
@@ -44,7 +44,7 @@ enum class RuntimeReason {
 struct RuntimeChoice {
   RuntimeKind kind = RuntimeKind::kProcess;
   RuntimeReason reason = RuntimeReason::kWished;
-  std::string socket;                // kSocket: unix:///PATH, or what the configuration says
+  std::string socket;                // kSocket: unix:///PATH, or the configured one
   std::vector<std::string> missing;  // Debian packages without which not every pod with an image can run, sorted
   std::string running_socket;        // belongs to a runtime that runs already and is not used; empty: none
 
@@ -54,7 +54,7 @@ struct RuntimeChoice {
 /// Debian packages without which no pod, or no pod with a network of its own, can be a container, sorted.
 std::vector<std::string> missing_packages(const RuntimeFacts& facts);
 
-/// kInvalid: the wish cannot be carried out, or contradicts the configuration; the message says what to do.
+/// kInvalid: the wish is impossible, or contradicts the configuration; the message names the remedy.
 Result<RuntimeChoice> choose_runtime(const RuntimeFacts& facts);
 
 /// One sentence for the operator: what to do so that pods run images. Empty: nothing has to be done.

@@ -55,7 +55,7 @@ api::Json mounts_of(const api::Container& container) {
   return list;
 }
 
-/// Without an instance: what was said before, as far as it holds.
+/// The status of a container without an instance: the previous status, as far as it still applies.
 api::ContainerStatus status_without(const api::Pod& pod, const api::Container& container,
                                     const api::ContainerStatus* old) {
   const bool has_init = !pod.spec.init_containers.empty();
@@ -123,7 +123,8 @@ void apply_failure(const api::Pod& pod, const api::Container& container, Contain
 }
 
 /// The part of a container's output that one record of its log holds. A record is "TIME STREAM TAGS TEXT"; the first of
-/// the tags is F where a line of the output ends, and P where the line goes on in the next record or the output ended.
+/// the tags is F where a line of the output ends, and P where the line continues in the next record or the output
+/// ended.
 std::string output_of(std::string_view record) {
   for (int field = 0; field < 2; ++field) {
     const std::size_t blank = record.find(' ');

@@ -37,7 +37,7 @@ class Lines {
   int number_ = 0;
 };
 
-/// The value whose opening quote stands before `rest`; reads on to the line with the closing one.
+/// The value whose opening quote precedes `rest`; reads on to the line with the closing one.
 Result<std::string> quoted_value(std::string_view rest, Lines& lines) {
   const int begin = lines.number();
   std::string value;

@@ -11,9 +11,9 @@
 namespace spillway::containers {
 
 /// The value of a variable; nullopt: the file has none of that name. The first of several counts, and nothing behind it
-/// is read. Values stand in single quotes, are taken literally and may go over several lines; lines that are empty or
-/// begin with # are left out, as is a comment behind a closing quote; a blank behind = means an empty value. Errors
-/// name the line, from 1.
+/// is read. Values are in single quotes, are literal and may have several lines; lines that are empty or begin with #
+/// are left out, as is a comment behind a closing quote; a blank behind = means an empty value. Errors name the line,
+/// from 1.
 Result<std::optional<std::string>> env_file_value(std::string_view text, std::string_view variable);
 
 }  // namespace spillway::containers

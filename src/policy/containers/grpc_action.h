@@ -12,8 +12,8 @@
 namespace spillway::containers {
 
 struct GrpcAnswer {
-  /// kNotConnected, kLate: the time was over before there was a connection, before there was an answer. kUnimplemented:
-  /// the server does not know such calls. kFailed: `text` says how.
+  /// kNotConnected, kLate: the time-out passed before there was a connection, before there was an answer.
+  /// kUnimplemented: the server does not implement the health service. kFailed: `text` is the error.
   enum class End { kAnswered, kNotConnected, kLate, kUnimplemented, kFailed };
 
   End end = End::kFailed;

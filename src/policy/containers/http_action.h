@@ -24,7 +24,7 @@ struct HttpAsk {
   std::uint16_t port = 0;
   std::string target;                                        // path and query, as they are sent; empty: "/"
   std::string fragment;                                      // never sent
-  std::vector<std::pair<std::string, std::string>> headers;  // canonical names, sorted; "Host" is what the line says
+  std::vector<std::pair<std::string, std::string>> headers;  // canonical names, sorted; "Host" is in the request line
 
   std::string url() const;
 
@@ -44,7 +44,7 @@ struct HttpAnswer {
   std::string body;      // its beginning
 };
 
-/// Where an answer leads: within the same host name redirects are followed. nullopt: nowhere.
+/// The next request of a redirect: within the same host name redirects are followed. nullopt: none.
 std::optional<HttpAsk> follow(const HttpAsk& ask, const HttpAnswer& answer);
 
 /// The end of an error about a server that was called by HTTPS and has answered by HTTP.

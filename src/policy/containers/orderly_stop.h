@@ -1,5 +1,5 @@
-// The stop of a pod whose containers have hooks to be run before, or are to be stopped one after the other: what to do
-// next, and when its grace is over.
+// The stop of a pod whose containers have preStop hooks, or are stopped one after the other: the next actions, and the
+// end of the grace.
 // Thread: any (a plain value). Source: Kubernetes docs, "Pod Lifecycle", termination of Pods, "Sidecar Containers";
 // spec "Pod lifecycle", 9.8, 9.9; spec "Node agent", 14.6.
 #pragma once
@@ -32,7 +32,7 @@ struct StopStep {
 
 class OrderlyStop {
  public:
-  /// Is there anything that a stop of all at once would not do?
+  /// True if stopping all containers at once would not be enough.
   static bool is_needed(const api::PodSpec& spec, const ContainerNames& running);
 
   OrderlyStop(const api::PodSpec& spec, const ContainerNames& running, std::int64_t grace_seconds, Instant now);

@@ -84,7 +84,7 @@ class Pass {
  private:
   const Instance* newest(const api::Container& container) const { return find_newest(seen_.instances, container.name); }
 
-  /// With a new sandbox.
+  /// Starts anew with a new sandbox.
   void begin_anew() {
     if (runs_once(pod_) && actions_.attempt != 0 && !seen_.instances.empty()) {
       actions_.create_sandbox = false;
@@ -160,7 +160,7 @@ class Pass {
     bool done = false;
   };
 
-  /// Without sidecars: where the row of init containers stands.
+  /// The next init container, without sidecars.
   NextInit next_init() const {
     const auto& all = pod_.spec.init_containers;
     if (all.empty()) return {.done = true};
@@ -197,7 +197,7 @@ class Pass {
     return false;
   }
 
-  /// For an init container that has failed. In an unknown state its policy alone decides.
+  /// True if an init container that has failed is started again. In an unknown state its policy alone decides.
   bool starts_again(const api::Container& container, const Instance& failed) const {
     if (restart_policy_of(pod_.spec, container) != kNever) return true;
     return failed.state == State::kExited && restarts_after(pod_.spec, container, failed.exit_code);
@@ -213,7 +213,7 @@ class Pass {
       const Instance* instance = newest(each);
       return instance != nullptr && (is_up(*instance) || instance->state == State::kCreated);
     });
-    bool passed = initialized_;  // those before were initialized once
+    bool passed = initialized_;  // earlier ones were initialized before
     bool any_seen = initialized_;
     for (std::size_t i = all.size(); i-- > 0;) {
       const Instance* instance = newest(all[i]);

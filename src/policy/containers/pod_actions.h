@@ -63,8 +63,8 @@ struct PodActions {
   std::vector<std::string> containers;
   std::vector<std::string> ephemeral_containers;
   std::vector<ContainerToStop> stop;  // sorted by id
-  /// A container ended by a rule that starts all containers anew: those that run are stopped without grace, and as soon
-  /// as none is left the pod begins with its init containers. Its sandbox and volumes stay.
+  /// A container ended by a rule that restarts all containers: running ones are stopped without grace, and as soon as
+  /// none is left the pod begins with its init containers. Its sandbox and volumes stay.
   bool restart_all = false;
 };
 
@@ -73,8 +73,8 @@ PodActions compute_pod_actions(const api::Pod& pod, const PodSeen& seen);
 /// True if the pod has a sandbox that it can continue with.
 bool is_sandbox_usable(const api::Pod& pod, const std::vector<Sandbox>& sandboxes);
 
-/// True if a container that is not running is to be started. `newest`: its newest instance; null: there is none. For
-/// containers that are neither init containers nor sidecars.
+/// True if a container that does not run has to be started. `newest`: its newest instance; null: there is none. Applies
+/// to containers that are neither init containers nor sidecars.
 bool is_start_due(const api::Pod& pod, const api::Container& container, const Instance* newest);
 
 /// The newest instance of a container; null: there is none.

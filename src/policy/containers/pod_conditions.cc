@@ -29,7 +29,7 @@ const api::ContainerStatus* find(const std::vector<api::ContainerStatus>& status
   return found == statuses.end() ? nullptr : &*found;
 }
 
-/// "containers with unknown status: [a b], containers with unready status: [c]"; empty: nothing to say.
+/// "containers with unknown status: [a b], containers with unready status: [c]"; empty: no message.
 std::string message_of(const std::vector<std::string>& unknown, std::string_view word,
                        const std::vector<std::string>& others) {
   std::string text;
@@ -106,7 +106,7 @@ PodCondition ready(const api::Pod& pod, const PodCondition& containers) {
   return condition("Ready", false, "ReadinessGatesNotReady", fmt::format("{}", fmt::join(problems, ", ")));
 }
 
-/// While containers end for that, or were ended and have not begun again.
+/// True while containers are ended for that rule, or have ended and not begun again.
 bool restarts_all(const api::Container& container, const api::ContainerStatus* status) {
   if (status == nullptr) return false;
   if (status->state.waiting) return status->state.waiting->reason == kRestartingAll;

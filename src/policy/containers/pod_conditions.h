@@ -12,7 +12,7 @@
 
 namespace spillway::containers {
 
-/// In pods with a rule that restarts all containers; True while it does.
+/// The condition of pods with a rule that restarts all containers; True during the restart.
 inline constexpr std::string_view kAllContainersRestarting = "AllContainersRestarting";
 
 /// PodReadyToStartContainers, Initialized, Ready, ContainersReady, PodScheduled, AllContainersRestarting, without

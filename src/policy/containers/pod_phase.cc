@@ -46,7 +46,7 @@ void count_sidecar(const api::ContainerStatus* status, Tally& tally) {
     if (!status->started.value_or(false)) ++tally.pending_sidecars;
     ++tally.running;
   } else if (status->state.terminated) {
-    return;  // a stopped sidecar says nothing about the pod
+    return;  // a stopped sidecar does not affect the phase
   } else if (status->state.waiting) {
     if (status->last_state.terminated) return;
     ++tally.pending_sidecars;

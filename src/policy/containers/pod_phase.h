@@ -23,8 +23,8 @@ enum class Initialized { kNo, kYes };
 std::string_view phase_of(const api::Pod& pod, std::span<const api::ContainerStatus> statuses, PodProgress progress,
                           Initialized initialized);
 
-/// The phase to report, and its reason. A terminal phase stays, whether this node or the API server has set it; a
-/// reason belongs to a phase and stays with it. `previous`: the status that this node reported last.
+/// The phase to report, and its reason. A terminal phase is kept, whether this node or the API server has set it, and
+/// so is its reason. `previous`: the status that this node reported last.
 struct PhaseTold {
   std::string phase;
   std::string reason;

@@ -13,7 +13,7 @@ enum class ProbeKind { kLiveness, kReadiness, kStartup };
 
 enum class ProbeResult { kUnknown, kSuccess, kFailure };
 
-/// By container id. One that is not there has no result yet.
+/// Results by container id. An absent container has no result yet.
 using ProbeResults = std::map<std::string, ProbeResult, std::less<>>;
 
 }  // namespace spillway::containers

@@ -32,7 +32,7 @@ struct ProbedContainer {
   bool pod_finished = false;    // Succeeded or Failed
 };
 
-/// kError: the probe itself failed, and its outcome is not known.
+/// kError: the probe itself failed, and its outcome is unknown.
 enum class ProbeOutcome { kSuccess, kWarning, kFailure, kError };
 
 class ProbeRun {

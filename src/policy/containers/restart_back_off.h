@@ -1,4 +1,4 @@
-// How long a container that ends again and again waits before it is started again.
+// The back-off of a container that ends repeatedly: the wait before it is started again.
 // Thread: any (a plain value). Source: Kubernetes docs, "Pod Lifecycle", container restart policy; spec "Pod
 // lifecycle", 5.14; vectors pod-lifecycle/restart_backoff.
 #pragma once

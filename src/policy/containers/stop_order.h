@@ -1,4 +1,4 @@
-// In which order the containers of a pod are stopped: sidecars after the containers they serve.
+// The order in which the containers of a pod are stopped: sidecars after the containers that they serve.
 // Thread: any (pure). Source: Kubernetes docs, "Sidecar Containers", "Pod Lifecycle"; spec "Pod lifecycle", 9.9;
 // vectors pod-lifecycle/kill_order.
 #pragma once
@@ -13,8 +13,8 @@
 
 namespace spillway::containers {
 
-/// For each container that runs: those that must be gone before it is told to end. Regular containers first, then the
-/// next later sidecar.
+/// For each running container: the containers that must have ended before it is stopped. Regular containers are stopped
+/// first, then sidecars, the last one first.
 std::map<std::string, std::vector<std::string>> stop_order(const api::PodSpec& spec,
                                                            const std::set<std::string, std::less<>>& running);
 

@@ -26,12 +26,10 @@ struct BudgetCount {
   friend bool operator==(const BudgetCount&, const BudgetCount&) = default;
 };
 
-/// minAvailable is a number: the pods that match are those expected. Else their controllers say how many there should
-/// be.
+/// True if minAvailable is a number: the expected pods are the matching ones. Else their controllers state the number.
 bool expects_pods_that_match(const api::PodDisruptionBudget& budget);
 
-/// minAvailable, or what maxUnavailable leaves of `expected`. Percentages are rounded up. Without either, one may be
-/// missing.
+/// minAvailable, or `expected` less maxUnavailable. Percentages are rounded up. Without either, one pod may be missing.
 std::int64_t desired_healthy(const api::PodDisruptionBudget& budget, std::int64_t expected);
 
 /// The budget with a status that promises no more disruptions than `now` allows. `now` is a fresh count of its pods:
@@ -54,7 +52,7 @@ enum class Passage {
   kSeveralBudgets,
   kNotCountedYet,     // the budget's status belongs to an earlier spec
   kExhausted,         // no disruption is left
-  kTooManyUnsettled,  // too many evictions whose result is not known yet
+  kTooManyUnsettled,  // too many evictions without a known result
 };
 
 /// "spends", "exhausted": stable.
@@ -63,7 +61,7 @@ std::string_view to_string(Passage passage);
 /// A pod's way past its budgets, with the numbers it was decided by.
 struct Ruling {
   Passage passage{};
-  std::string budget;  // the one that decided; empty: none did
+  std::string budget;  // the budget that decided; empty: none did
   std::int64_t desired_healthy = 0;
   std::int64_t current_healthy = 0;
   std::int64_t disruptions_allowed = 0;
@@ -73,7 +71,7 @@ struct Ruling {
   friend bool operator==(const Ruling&, const Ruling&) = default;
 };
 
-/// At most so many evictions of one budget may be unsettled.
+/// The most evictions of one budget that may be without a result.
 inline constexpr std::size_t kUnsettledMax = 2'000;
 
 /// `budgets`: all of the pod's namespace that select it.

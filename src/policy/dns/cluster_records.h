@@ -25,7 +25,7 @@ namespace spillway::dns {
 /// as CoreDNS is commonly deployed. kVerified: only addresses of pods that put_pod() named.
 enum class PodNames : std::uint8_t { kDisabled, kInsecure, kVerified };
 
-/// The fate of a question for the name of an address that the cluster does not know.
+/// The answer to a reverse query for an address that the cluster does not have.
 enum class UnknownAddress : std::uint8_t { kNameError, kNotOurs };
 
 class ClusterRecords {
@@ -66,8 +66,8 @@ class ClusterRecords {
 
   const Options& options() const { return options_; }
 
-  /// nullopt: the name is not the cluster's, so another server knows the answer. Records repeat the question's spelling
-  /// of its name.
+  /// nullopt: the name is not the cluster's, so the query is forwarded. Records repeat the question's spelling of its
+  /// name.
   std::optional<Answer> answer(const Question& question, const Bounds& bounds) const;
 
  private:

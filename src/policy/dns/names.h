@@ -21,13 +21,13 @@ bool is_within(std::string_view name, std::string_view zone);
 /// plain. At most `most` + 1 labels.
 std::vector<std::string_view> labels_below(std::string_view name, std::string_view zone, std::size_t most);
 
-/// As inet_ntop(3) writes it: "10.1.0.11", "fd00:10:1::c".
+/// The text of inet_ntop(3): "10.1.0.11", "fd00:10:1::c".
 std::string address_text(const api::IpAddress& address);
 
 /// An address as a label: "10-1-0-11", "fd00-10-1--c". A label may not end in "-", so "fd00--" becomes "fd00--0".
 std::string address_label(const api::IpAddress& address);
 
-/// The reverse of it. nullopt: the label stands for no address.
+/// Parses the address of a label. nullopt: the label is no address.
 std::optional<api::IpAddress> address_of_label(std::string_view label);
 
 /// The address of a reverse name below in-addr.arpa or ip6.arpa, plain. nullopt: it is none, or not a whole one.

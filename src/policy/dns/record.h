@@ -12,7 +12,7 @@
 
 namespace spillway::dns {
 
-/// The numbers of RFC 1035 and its successors. Other numbers are legal values: a question may ask for any type.
+/// The numbers of RFC 1035 and its successors. Other numbers are legal values: a query may name any type.
 enum class RecordType : std::uint16_t {
   kA = 1,
   kNs = 2,
@@ -95,7 +95,7 @@ struct Answer {
   std::vector<Record> additional;
   /// The last CNAME leads out of the cluster: the records of this absolute name, of the same type, follow.
   std::optional<std::string> alias;
-  /// There are more records than the bounds allow.
+  /// True if there are more records than the bounds allow.
   bool cut = false;
 };
 

@@ -15,7 +15,7 @@ namespace {
 
 using Addresses = std::vector<api::EndpointAddress>;
 
-/// By address, then by the pod.
+/// The order of addresses: by address, then by pod.
 std::tuple<std::string, std::string> place_of(const api::EndpointAddress& address) {
   const auto ip = api::parse_ip(address.ip);
   std::string octets = ip ? std::string(ip->octets.begin(), ip->octets.end()) : address.ip;

@@ -33,7 +33,7 @@ std::vector<api::EndpointSubset> subsets_of(const api::Service& service, std::sp
 std::optional<api::Endpoints> plan_endpoints(const api::Service& service, std::span<const PodPtr> pods,
                                              const api::Endpoints* current, std::optional<WallTime> trigger_time);
 
-/// Leaves as many as there may be, of each subset its share: ready ones first. False: there was room for all.
+/// Keeps as many addresses as allowed, of each subset its share: ready ones first. False: there was room for all.
 bool truncate(std::vector<api::EndpointSubset>& subsets);
 
 }  // namespace spillway::endpoints

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kSkipMirrorLabel = "endpointslice.kubernetes.io/skip-mirror";
 constexpr std::string_view kLockAnnotation = "control-plane.alpha.kubernetes.io/leader";
-/// Annotations of the Endpoints that say nothing of the slices.
+/// Annotations of the Endpoints that are not copied to the slices.
 constexpr std::array<std::string_view, 2> kOwnAnnotations{"endpoints.kubernetes.io/last-change-trigger-time",
                                                           "kubectl.kubernetes.io/last-applied-configuration"};
 

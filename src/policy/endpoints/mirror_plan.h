@@ -12,7 +12,7 @@
 namespace spillway::endpoints {
 
 inline constexpr std::string_view kMirroringController = "endpointslicemirroring-controller.k8s.io";
-/// So many addresses of a subset, and so many endpoints of a slice.
+/// The most addresses of a subset that are mirrored, and the most endpoints of a slice.
 inline constexpr std::size_t kMirroredPerSubset = 1000;
 
 /// True if these Endpoints get mirrored slices. `service`: the Service of the same name, null if there is none. Not

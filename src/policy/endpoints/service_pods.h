@@ -1,5 +1,5 @@
-// How a Service and a pod relate: which pods are behind a Service, by which addresses and ports, and which changes of a
-// pod its Services have to know. Thread: any (pure).
+// The relation of Services and pods: the pods behind a Service, their addresses and ports, and the changes of a pod
+// that affect its Services. Thread: any (pure).
 // Source: Kubernetes docs, "Service", "EndpointSlices"; spec "Scheduler and workloads", 16.
 #pragma once
 
@@ -26,7 +26,7 @@ enum class Family : std::uint8_t { kIpv4, kIpv6 };
 std::string_view to_string(Family family);
 Family family_of(std::string_view address);
 
-/// It has a selector, and is no other name for something outside.
+/// True if it has a selector, and is not of type ExternalName.
 bool has_selected_pods(const api::Service& service);
 bool selects(const api::Service& service, const api::StringMap& labels);
 bool is_headless(const api::Service& service);

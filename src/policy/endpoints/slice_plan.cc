@@ -15,7 +15,7 @@ namespace spillway::endpoints {
 namespace {
 
 using Slices = std::vector<api::EndpointSlice>;
-/// In digest order, so that equal ones compare equal.
+/// Ports in digest order, so that equal lists compare equal.
 using Ports = std::vector<api::SlicePort>;
 
 /// The identity of an endpoint: two with an equal one are the same endpoint, whatever else changed about it.

@@ -1,7 +1,7 @@
-// Computes the EndpointSlices of a Service, with few changes to the present ones: endpoints stay in the slice that they
-// are in; new ones go where something is written anyway, then into the fullest slice that takes all that are left, then
-// into new slices. Nothing is moved from slice to slice. Thread: any (pure). Bounds: `per_slice` endpoints in a slice.
-// Source: Kubernetes docs, "EndpointSlices"; Kubernetes 1.32; spec "Scheduler and workloads", 16.
+// Computes the EndpointSlices of a Service, with few changes to the present ones: endpoints stay in their slice; new
+// ones are added to slices that are written anyway, then to the fullest slice that has room for all others, then to new
+// slices. No endpoint is moved between slices. Thread: any (pure). Bounds: `per_slice` endpoints in a slice. Source:
+// Kubernetes docs, "EndpointSlices"; Kubernetes 1.32; spec "Scheduler and workloads", 16.
 #pragma once
 
 #include "api/object/endpoints.h"
@@ -31,30 +31,30 @@ inline constexpr std::size_t kEndpointsPerSlice = 100;  // upstream's default fo
 
 struct SliceView {
   const api::Service& service;
-  /// Those that the Service selects, in the order of their keys.
+  /// The pods that the Service selects, in the order of their keys.
   std::span<const PodPtr> pods;
   /// nullptr: there is no such node.
   std::function<const api::Node*(const std::string&)> node;
-  /// Those of the Service that are not on their way out, in the order of their keys.
+  /// The slices of the Service that are not being deleted, in the order of their keys.
   std::span<const SlicePtr> slices;
   std::size_t per_slice = kEndpointsPerSlice;
   /// The time of the pod's or Service's change that caused this sync.
   std::optional<WallTime> trigger_time = std::nullopt;
-  /// The shares of all zones; needed if the Service asks for hints by capacity.
+  /// The shares of all zones; needed if the Service requests hints by capacity.
   ZoneShares zones = {};
 };
 
-/// In the order in which they are to be made.
+/// Changes in the order in which they are to be made.
 struct SlicePlan {
   std::vector<api::EndpointSlice> created;  // with generateName
   std::vector<api::EndpointSlice> updated;
   std::vector<SlicePtr> deleted;
   /// Nodes of pods that were left out because of them: there are none of these names.
   std::vector<std::string> missing_nodes;
-  /// By family, where the Service asks for hints by capacity.
+  /// Hints by family, if the Service requests hints by capacity.
   std::map<Family, HintsGiven> hints;
 
-  /// Nothing is to be written.
+  /// True if nothing has to be written.
   bool empty() const { return created.empty() && updated.empty() && deleted.empty(); }
 };
 

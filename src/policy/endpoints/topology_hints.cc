@@ -93,8 +93,8 @@ Allocations allocations_of(std::int64_t endpoints, const ZoneShares& shares) {
   return allocations;
 }
 
-/// The hints that a slice has, if they may stay as they are: every ready endpoint has one, for a zone that needs
-/// endpoints, and no zone has more than its most.
+/// The present hints of a slice, if they may be kept: every ready endpoint has one, for a zone that needs endpoints,
+/// and no zone has more than its maximum.
 std::optional<EndpointsByZone> kept_hints(const api::EndpointSlice& slice, const EndpointsByZone& before,
                                           const Allocations& allocations) {
   EndpointsByZone kept;

@@ -24,11 +24,11 @@ enum class HintMode : std::uint8_t { kNone, kSameZone, kByCapacity };
 /// The annotation `service.kubernetes.io/topology-mode` takes precedence over the field, and its older name over both.
 HintMode hint_mode(const api::Service& service);
 
-/// The part of the CPU of all nodes that each zone has, by its name; they add up to 1. Empty: not enough is known.
+/// The share of each zone in the CPU of all nodes, by name; they add up to 1. Empty: not enough is known.
 using ZoneShares = std::map<std::string, double>;
 
-/// The CPU (allocatable) of nodes that are ready and no control plane. Nothing is known if one of them names no zone or
-/// no CPU, or if all are in one zone.
+/// The CPU (allocatable) of nodes that are ready and no control plane. The shares are unknown if one of them names no
+/// zone or no CPU, or if all are in one zone.
 class ZoneCapacity {
  public:
   void add(const api::Node& node);
@@ -42,10 +42,10 @@ class ZoneCapacity {
 /// True if a change of a node may change the shares of the zones.
 bool changes_shares(const api::Node& before, const api::Node& after);
 
-/// How many endpoints are meant for each zone.
+/// The number of endpoints for each zone.
 using EndpointsByZone = std::map<std::string, std::int64_t>;
 
-/// True if a zone has fewer endpoints than its share allows, or the shares are no longer known.
+/// True if a zone has fewer endpoints than its share allows, or the shares are unknown now.
 bool is_overloaded(const EndpointsByZone& given, const ZoneShares& shares);
 
 /// The slices of one family after a sync. Unchanged ones that need other hints become updated ones.
@@ -57,15 +57,15 @@ struct HintedSlices {
 
 void remove_hints(HintedSlices slices);
 
-/// To all ready endpoints that have a zone.
+/// Sets the hint of each ready endpoint to its own zone, if it has one.
 void hint_at_own_zone(HintedSlices slices);
 
 struct HintsGiven {
   EndpointsByZone by_zone;
-  std::string refused;  // why there are none, in upstream's words; empty: there are
+  std::string refused;  // why there are no hints, in upstream's words; empty: there are
 };
 
-/// To all ready endpoints, or to none. A slice that need not change keeps the hints it has.
+/// Sets hints for all ready endpoints, or for none. A slice that need not change keeps its hints.
 HintsGiven hint_by_capacity(HintedSlices slices, const ZoneShares& shares);
 
 }  // namespace spillway::endpoints

@@ -1,5 +1,5 @@
-// Since when the endpoints of a Service are out of date: what the annotation last-change-trigger-time says, by which
-// others measure how long a change takes to arrive. Thread: loop.
+// The time since which the endpoints of a Service are out of date: the value of the annotation
+// last-change-trigger-time, by which other programs measure the delay of a change. Thread: loop.
 // Bounds: one entry per Service, one time per pod that is behind it. Source: Kubernetes 1.32, endpoint slices.
 #pragma once
 

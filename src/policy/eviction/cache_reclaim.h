@@ -25,7 +25,7 @@ struct ReliefOutcome {
   std::string uid;
   Bytes asked;
   Bytes freed;                     // by which the page cache of the cgroup has become less; 0 if it grew meanwhile
-  std::optional<Bytes> refaulted;  // files read again since the cgroup was made, after the act; nullopt: not known
+  std::optional<Bytes> refaulted;  // file pages read again since the cgroup was made, after the act; nullopt: unknown
   std::string problem = {};        // why nothing was reclaimed: "this kernel has no memory.reclaim"
 
   friend bool operator==(const ReliefOutcome&, const ReliefOutcome&) = default;

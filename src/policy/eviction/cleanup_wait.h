@@ -1,4 +1,4 @@
-// How long the next pass waits for the pods of the last one to be gone.
+// The wait of the next pass for the end of the victims of the last one.
 // Thread: any (a plain value). Source: spec "Eviction manager", 10.
 #pragma once
 

@@ -13,7 +13,7 @@
 
 namespace spillway::eviction {
 
-/// The amount that a threshold in percent refers to, by signal; a signal that is missing has no known capacity.
+/// The amount to which a threshold in percent refers, by signal; a signal that is missing has no known capacity.
 using Capacities = std::map<Signal, std::int64_t>;
 
 /// A threshold of ours that is not crossed strictly before one of the kubelet's.
@@ -25,9 +25,9 @@ struct Overlap {
 };
 
 /// The first overlap in the order of `ours`; nullopt: ours may act. Against a hard threshold of the same signal ours
-/// must want more to be available; the disks of nodes, images and containers are taken for one, which they mostly are.
-/// Against a soft one only soft ones count: ours must want at least as much for at most as long, and not both the same.
-/// Amounts that cannot be compared, because a capacity is not known, overlap.
+/// must be met at a larger available amount; the disks of nodes, images and containers count as one, which they mostly
+/// are. Against a soft one only soft ones count: ours must have at least the amount and at most the grace, and not both
+/// equal. Amounts that cannot be compared, because a capacity is unknown, overlap.
 std::optional<Overlap> find_overlap(std::span<const Threshold> ours, std::span<const Threshold> theirs,
                                     const Capacities& capacities);
 

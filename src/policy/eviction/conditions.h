@@ -22,7 +22,7 @@ class ConditionSet {
 
   bool empty() const { return *this == ConditionSet{}; }
 
-  /// In the order of Condition.
+  /// The conditions in the order of Condition.
   std::vector<Condition> list() const;
 
   friend bool operator==(const ConditionSet&, const ConditionSet&) = default;
@@ -34,11 +34,11 @@ class ConditionSet {
 /// The conditions of the thresholds' signals, soft ones included from their first moment.
 ConditionSet conditions_of(std::span<const Threshold> met);
 
-/// When each condition was last observed.
+/// The time at which each condition was last observed.
 class ConditionClock {
  public:
   void observe(const ConditionSet& observed, Instant now);
-  /// Those observed less than `transition_period` ago; with a period of zero none, even while observed.
+  /// Conditions observed less than `transition_period` ago; with a period of zero none, even while observed.
   ConditionSet reported(Instant now, Duration transition_period) const;
   std::optional<Instant> last_seen(Condition condition) const;
   void restore(Condition condition, Instant seen);
@@ -47,7 +47,7 @@ class ConditionClock {
   std::array<std::optional<Instant>, kConditions.size()> seen_;
 };
 
-/// How a condition reads on the Node object. Source: spec "Eviction manager", 13.
+/// The reason and message of a condition on the Node object. Source: spec "Eviction manager", 13.
 struct ConditionText {
   std::string_view reason;
   std::string_view message;

@@ -1,4 +1,4 @@
-// How the node's storage is laid out, and the containerfs thresholds that follow from it: users cannot choose those.
+// The layout of the node's storage, and the containerfs thresholds that follow from it: users cannot configure those.
 // Thread: any (pure). Source: spec "Eviction manager", 3.4; KEP-4191 (split image filesystem).
 #pragma once
 

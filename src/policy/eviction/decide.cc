@@ -68,7 +68,7 @@ void record_unmet(Decision& decision, const PassState& state, std::span<const Th
   }
 }
 
-/// While the layout is not known nothing is known of disks.
+/// While the layout is unknown, disks cannot be evaluated.
 void record_postponed(Decision& decision, const PassConfig& config, const PassState& state) {
   if (state.layout) return;
   for (const Threshold& threshold : config.thresholds) {
@@ -137,8 +137,8 @@ PassResult observe_pressure_of(const PassConfig& config, PassState previous, con
   result.past_grace = state.grace.past_grace(met, now.mono);
   state.met_before = result.past_grace;
 
-  // 3. Which of them may act: their grace is over, and they have been observed anew since the last eviction. Every
-  //    threshold leaves its reason in the decision, whether it acts or not.
+  // 3. Thresholds may act if their grace is over, and they have been observed anew since the last eviction. The
+  // decision has a reason for every threshold, whether it acts or not.
   std::vector<Threshold> fresh;
   for (const Threshold& threshold : met) {
     if (!contains(result.past_grace, threshold)) {

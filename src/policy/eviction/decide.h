@@ -50,7 +50,8 @@ struct PassState {
 /// Fixes the layout for good and derives the containerfs thresholds. Returns the warning of the derivation, or "".
 std::string adopt_layout(const PassConfig& config, StorageLayout layout, PassState& state);
 
-/// While the layout cannot be found out: thresholds of memory and processes are judged without it, those of disks wait.
+/// Postpones the thresholds of disks while the layout is unknown: those of memory and processes are evaluated without
+/// it.
 void postpone_layout(const PassConfig& config, PassState& state);
 
 /// Status: phase Failed, reason Evicted, `message`; and the condition, if `disruption_target`.
@@ -78,11 +79,11 @@ struct PendingEviction {
 struct PassResult {
   PassState state;
   std::vector<EvictPod> actions;      // one for a threshold; one for each pod over a limit of local storage
-  policy::Decision decision;          // why, or why not
+  policy::Decision decision;          // with the reasons for acting or not
   std::vector<Threshold> past_grace;  // met and past grace, whether or not their observation is new
   std::optional<PendingEviction> pending;
   std::string node_event;                               // message of EvictionThresholdMet; empty: none
-  std::vector<std::pair<Signal, Duration>> stats_ages;  // how old the statistics were that a ranking is based on
+  std::vector<std::pair<Signal, Duration>> stats_ages;  // the age of the statistics on which a ranking is based
 };
 
 inline constexpr std::size_t kCandidatesMax = 10;

@@ -1,4 +1,4 @@
-// How much memory is left: three answers, of which one drives the memory signals and the others are told beside it.
+// The memory that is left, by three estimators: one drives the memory signals and the others are reported beside it.
 // Thread: any (pure). Source: Kubernetes docs, "Node-pressure Eviction" (workingset); kernel document "proc.rst",
 // MemAvailable (available); KEP-2400, swap as additional capacity (workingset+swap).
 #pragma once

@@ -1,5 +1,5 @@
-// How the memory of a node is watched beyond its thresholds, on a node of ours and beside another kubelet alike. All of
-// it is off, or as upstream, by default.
+// Settings of memory observation beyond thresholds, for nodes of this program and beside a kubelet alike. All of them
+// are off, or as upstream, by default.
 // Thread: any (plain values). Source: spec "Wake-up sources", 1 and 3; spec "Eviction manager", 1.
 #pragma once
 
@@ -16,8 +16,8 @@ enum class Brake { kOff, kOn };
 struct MemoryWatch {
   /// The estimator for memory.available and allocatableMemory.available.
   MemoryEstimator estimator = MemoryEstimator::kWorkingSet;
-  /// The guard: less MemAvailable than that is memory pressure, whatever the estimator says, and a pod is evicted as at
-  /// a hard threshold. nullopt: off.
+  /// The guard: less MemAvailable than that is memory pressure, independent of the estimator, and a pod is evicted as
+  /// at a hard threshold. nullopt: off.
   std::optional<Bytes> mem_available_floor = {};
   /// Slow all pods down shortly before a hard memory threshold.
   Brake brake = Brake::kOff;

@@ -18,7 +18,7 @@ const api::Container* find_container(const api::PodSpec& spec, std::string_view 
   return nullptr;
 }
 
-/// nullopt: not known, or not a resource that containers are blamed for.
+/// nullopt: unknown, or a resource that is not attributed to containers.
 std::optional<api::Quantity> usage_of(const api::ContainerStats& container, std::string_view resource) {
   std::optional<std::uint64_t> used;
   if (resource == "memory" && container.memory) {

@@ -13,7 +13,7 @@
 namespace spillway::eviction {
 
 struct EvictionMessage {
-  std::string text;  // every part ends in a full stop and a blank; the trailing blank stays
+  std::string text;  // every part ends in a full stop and a blank, also the last one
   // offending_containers, offending_containers_usage, starved_resource; offending_pod, offending_pod_usage beside a
   // sentence about the whole pod. Empty without stats.
   api::StringMap annotations;
@@ -21,7 +21,7 @@ struct EvictionMessage {
   friend bool operator==(const EvictionMessage&, const EvictionMessage&) = default;
 };
 
-/// How the text of every eviction for lack of something begins; the resource and ". " follow.
+/// The beginning of the message of every eviction for a shortage; the resource and ". " follow.
 inline constexpr std::string_view kLowOn = "The node was low on resource: ";
 
 /// The first of `thresholds` with that resource and an observation supplies the numbers. A pod that has a memory

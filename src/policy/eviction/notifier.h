@@ -1,5 +1,5 @@
-// Where to set the kernel's memory usage threshold on cgroup v1 so that it fires when an eviction threshold is crossed.
-// Thread: any (pure). Source: spec "Eviction manager", 11; kernel docs, cgroup-v1/memory, "Memory thresholds"; vectors
+// Computes the kernel's memory usage threshold on cgroup v1 that fires when an eviction threshold is crossed. Thread:
+// any (pure). Source: spec "Eviction manager", 11; kernel docs, cgroup-v1/memory, "Memory thresholds"; vectors
 // eviction/notifier.
 #pragma once
 

@@ -75,12 +75,12 @@ std::vector<MeasuredPod> join_stats(std::span<const api::Pod* const> pods, std::
   if (!std::ranges::is_sorted(by_uid, {}, uid_of)) {
     std::ranges::sort(by_uid, [](const api::PodStats* a, const api::PodStats* b) {
       if (const auto c = a->uid <=> b->uid; c != 0) return c < 0;
-      return a < b;  // elements of one list: the later one comes later
+      return a < b;  // equal elements of one list: by address
     });
   }
   std::vector<MeasuredPod> joined;
   joined.reserve(pods.size());
-  auto expected = by_uid.begin();  // behind the last one found: right if pods come by uid as well
+  auto expected = by_uid.begin();  // behind the last one found: correct if pods are ordered by uid too
   for (const api::Pod* pod : pods) {
     const std::string& uid = pod->metadata.uid;
     auto found = expected;

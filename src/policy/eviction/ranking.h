@@ -1,6 +1,7 @@
-// In which order pods would be evicted. The key is the policy, top to bottom, and every pod's key is kept as its
-// reason. Thread: any (pure). Invariant: the order is total; ties end in namespace/name, then uid (upstream leaves them
-// open). Source: Kubernetes docs, "Node-pressure Eviction", pod selection; spec "Eviction manager", 7.
+// The order in which pods would be evicted. The members of the key, top to bottom, are the policy, and every pod's key
+// is kept as its reason. Thread: any (pure). Invariant: the order is total; ties end in namespace/name, then uid
+// (upstream leaves them open). Source: Kubernetes docs, "Node-pressure Eviction", pod selection; spec "Eviction
+// manager", 7.
 #pragma once
 
 #include "api/object/pod.h"
@@ -22,7 +23,7 @@ struct MeasuredPod {
   const api::PodStats* stats = nullptr;
 };
 
-/// By uid; of two entries with the same uid the later counts. Order of `pods`.
+/// Finds stats by uid; of two entries with the same uid the later counts. Order of `pods`.
 std::vector<MeasuredPod> join_stats(std::span<const api::Pod* const> pods, std::span<const api::PodStats> stats);
 
 /// Namespace, name, uid: where every order ends.
@@ -69,8 +70,8 @@ DiskParts disk_parts(Signal signal, StorageLayout layout);
 enum class DiskResource { kBytes, kInodes };
 
 std::vector<UsageRank> rank_for_memory(std::span<const MeasuredPod> pods);
-/// Inodes: exceeding is judged by a request for "inodes", but the excess subtracts the ephemeral-storage request in
-/// bytes; an accident of upstream's that shows in the order.
+/// Inodes: a pod exceeds its request for "inodes", but the excess subtracts the ephemeral-storage request in bytes; a
+/// slip of upstream's that affects the order.
 std::vector<UsageRank> rank_for_disk(std::span<const MeasuredPod> pods, DiskParts parts, DiskResource resource);
 std::vector<PidRank> rank_for_pids(std::span<const MeasuredPod> pods);
 

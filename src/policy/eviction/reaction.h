@@ -18,11 +18,11 @@ struct MemoryStanding {
   bool measured = false;  // false: no statistics at all
   bool spared = false;    // critical: never evicted
   std::int32_t priority = 0;
-  std::int64_t request_bytes = 0;  // whole bytes, rounded down: a usage is whole, so "above" stays what it is
+  std::int64_t request_bytes = 0;  // whole bytes, rounded down: usage is whole, so comparisons are unchanged
   std::int64_t working_set_bytes = 0;
 };
 
-/// The pod's ranking keys that are known before anything is measured.
+/// The parts of the pod's ranking key that are known before any measurement.
 MemoryStanding standing_of(const api::Pod& pod);
 
 /// Index of the pod that would be evicted for lack of memory; nullopt: all are spared. Ties go to the lower index, so

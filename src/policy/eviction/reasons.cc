@@ -29,7 +29,7 @@ std::string_view requested_resource(Signal signal) {
   return is_memory(signal) ? "memory" : "ephemeral-storage";
 }
 
-/// The numbers behind the key. Usage is what the rank says, so that an unknown part shows as the rank counted it.
+/// The numbers behind the key. Usage is that of the rank, so that an unknown part shows as the rank counted it.
 void add_numbers(std::vector<Fact>& facts, const UsageRank& rank, Signal signal) {
   const api::Quantity request = api::agent_request(rank.measured.pod->spec, requested_resource(signal));
   const bool unmeasured =

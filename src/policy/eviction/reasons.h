@@ -20,7 +20,7 @@ policy::Reason threshold_reason(policy::ReasonCode code, const Threshold& thresh
 
 policy::Subject subject_of(const api::Pod& pod);
 
-/// A ranking as it was judged from the top.
+/// The evaluated part of a ranking, from the top.
 struct JudgedRanking {
   MeasuredPod victim;                         // the first that is not critical; its pod is null if there is none
   std::vector<policy::Candidate> candidates;  // the first few, and the victim wherever it ranks

@@ -16,7 +16,7 @@ enum class ReclaimAction { kContainers, kImages };
 /// "containers", "images".
 std::string_view to_string(ReclaimAction action);
 
-/// In the order in which they run; empty for memory and pids.
+/// Actions in the order in which they run; empty for memory and pids.
 std::vector<ReclaimAction> reclaim_actions(Signal signal, StorageLayout layout);
 
 }  // namespace spillway::eviction

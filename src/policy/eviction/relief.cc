@@ -16,7 +16,7 @@ using policy::Reason;
 using policy::ReasonCode;
 
 constexpr std::int64_t kNearShare = 20;        // a twentieth of the memory
-constexpr std::int64_t kStayedShare = 8;       // less than an eighth of the amount has come back
+constexpr std::int64_t kStayedShare = 8;       // less than an eighth of the amount was freed
 constexpr std::int64_t kReturnedShare = 4;     // more than a quarter of the amount was read again
 constexpr std::int32_t kRestDoublingsMax = 8;  // beyond it rest_max holds in any case
 
@@ -33,7 +33,7 @@ std::optional<Bytes> bytes_of(const std::optional<ThresholdValue>& value, const 
 
 /// The distance from the thresholds of memory.
 struct Distance {
-  const Threshold* nearest = nullptr;  // the one that is met, or near, by the largest amount
+  const Threshold* nearest = nullptr;  // the threshold that is met, or near, by the largest amount
   Bytes wanted;                        // until none is near
   Bytes short_by;                      // until none is met, minimum reclaim included
 };
@@ -62,7 +62,7 @@ bool still_rests(const PodRelief& pod, Instant now) {
   return pod.end != ReliefEnd::kNone && now < pod.rests_until;
 }
 
-/// Ends the relief of a pod whose cache did not come free, or was read again.
+/// Ends the relief of a pod whose cache was not freed, or was read again.
 void evaluate(const ReliefBounds& bounds, PodRelief& pod, const api::FileCache& cache, Instant now) {
   if (pod.refaulted && cache.refaulted_bytes) {
     const Bytes counted{static_cast<std::int64_t>(*cache.refaulted_bytes)};
@@ -103,7 +103,7 @@ class Round {
   Round(const ReliefBounds& bounds, ReliefState& state, Bytes wanted, Instant now)
       : bounds_(bounds), state_(state), wanted_(wanted), left_(bounds.node_bytes_max), now_(now) {}
 
-  /// Takes what may be taken from the pod, and says why so much, or why nothing.
+  /// Plans the reclaim of the pod's cache; the reason explains the amount.
   Reason add(const MeasuredPod& measured) {
     const bool is_measured = measured.stats != nullptr && measured.stats->file_cache.has_value();
     if (!is_measured) return {ReasonCode::kObservationMissing, {}};

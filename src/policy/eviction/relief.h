@@ -1,7 +1,7 @@
-// Relief before eviction: when memory comes near a threshold, page cache is reclaimed from pods in the order in which
+// Relief before eviction: when memory gets near a threshold, page cache is reclaimed from pods in the order in which
 // they would be evicted. Page cache that was read twice counts as working set, so a pod that reads files may lead to an
-// eviction although its memory could be had for nothing. Each round is bounded per pod and for the node; the amount
-// that came back and the amount that was read again decide whether a pod is asked again.
+// eviction although its memory could be freed without loss. Each round is bounded per pod and for the node; the freed
+// amount and the amount that was read again decide if a pod takes part again.
 // Thread: any (pure). Invariants: at most one round per interval; a critical pod is spared, as it is from eviction; an
 // eviction waits for a round at most once between two times at which no memory threshold is met.
 // Source: kernel document "cgroup-v2.rst", memory.reclaim and workingset_refault_file; docs/compat/eviction.md.
@@ -31,7 +31,7 @@ struct ReliefBounds {
   /// A threshold is near within a twentieth of the memory, but at least this: a round takes about a second, and pods
   /// that read files fill memory at disk speed.
   Bytes near_bytes_min = mebibytes(64);
-  /// How long a pod rests after reclaim in vain, doubled each time up to the maximum.
+  /// The time for which a pod is skipped after a reclaim in vain, doubled each time up to the maximum.
   Duration rest_min = seconds(30);
   Duration rest_max = minutes(10);
   /// Refaults count against what was reclaimed within this time.
@@ -40,7 +40,7 @@ struct ReliefBounds {
 
 enum class ReliefEnd : std::uint8_t {
   kNone,      // the pod may be asked again
-  kStayed,    // less than an eighth of the amount came back: dirty, locked or protected pages
+  kStayed,    // less than an eighth was freed: dirty, locked or protected pages
   kReturned,  // more than a quarter of the amount was read again: the pod needs it
 };
 
@@ -70,13 +70,13 @@ struct ReliefState {
 
 struct ReliefPlan {
   std::vector<CacheReclaim> reclaim;  // in the order of eviction; empty: nothing can be had now
-  Bytes expected;                     // by which the working set will fall at least, if all of it comes back
+  Bytes expected;                     // the least fall of the working set, if all of it is freed
   Bytes short_by;                     // missing until no memory threshold is met, its minimum reclaim included; 0: none
   policy::Decision decision;          // acts: there is something to reclaim; waits: there is not
 };
 
-/// Is memory near a threshold of memory.available or allocatableMemory.available, or below it? Never for the estimator
-/// kAvailable, which counts page cache as free.
+/// True if memory is near a threshold of memory.available or allocatableMemory.available, or below it. Never for the
+/// estimator kAvailable, which counts page cache as free.
 bool is_near(const PassConfig& config, const ReliefBounds& bounds, std::span<const Threshold> thresholds,
              const Observations& seen);
 
@@ -92,7 +92,7 @@ std::optional<ReliefPlan> plan_relief(const PassConfig& config, const ReliefBoun
 /// True until an interval after the last round.
 bool is_resting(const ReliefBounds& bounds, const ReliefState& state, Now now);
 
-/// Should the eviction that is due wait for this round? Only if the round can end the shortage, and only once.
+/// True if the due eviction should wait for this round: only if the round can end the shortage, and only once.
 bool is_worth_waiting(const ReliefState& state, const ReliefPlan& plan);
 
 /// Records what a round has brought.

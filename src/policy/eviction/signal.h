@@ -17,7 +17,7 @@
 
 namespace spillway::eviction {
 
-/// In the order in which thresholds of equal urgency act.
+/// Signals in the order in which thresholds of equal urgency act.
 enum class Signal {
   kMemoryAvailable,
   kAllocatableMemoryAvailable,
@@ -93,12 +93,13 @@ class Observations {
   std::array<std::optional<Observation>, kSignals.size()> slots_;
 };
 
-/// All signals the summary has both numbers for. `by` is what memory.available and allocatableMemory.available say is
-/// left; their capacity is always that of the memory, so a share of it is the same amount by every estimator.
+/// Observes all signals for which the summary has both numbers. `by` is the estimator of memory.available and
+/// allocatableMemory.available; their capacity is always that of the memory, so a share of it is the same amount by
+/// every estimator.
 Observations observe(const api::Summary& summary, MemoryEstimator by = MemoryEstimator::kWorkingSet);
 
-/// Was the signal measured since `last`? Yes too if it was not in `last`, or if a time is missing on either side; no if
-/// it is not in `seen`.
+/// True if the signal was measured since `last`. True too if it was not in `last`, or if a time is missing on either
+/// side; false if it is not in `seen`.
 bool is_fresh(Signal signal, const Observations& seen, const Observations& last);
 
 /// The amount as messages print it.

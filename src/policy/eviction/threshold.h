@@ -37,8 +37,8 @@ struct Threshold {
   friend bool operator==(const Threshold&, const Threshold&) = default;
 };
 
-/// The amount a value stands for at a capacity: an absolute value is itself, a share is cut to a whole number. nullopt
-/// for a NaN share. The only place where percentages are turned into amounts.
+/// Computes the amount of a value at a capacity: an absolute value is itself, a share is cut to a whole number. nullopt
+/// for a NaN share. The only place where percentages are converted to amounts.
 std::optional<api::Quantity> amount_of(const ThresholdValue& value, std::int64_t capacity);
 
 enum class Reclaim { kWithout, kWithMinimum };
@@ -46,7 +46,7 @@ enum class Reclaim { kWithout, kWithMinimum };
 /// Strictly below; equal is not met. Without an observation never met.
 bool is_met(const Threshold& threshold, const Observations& seen, Reclaim reclaim);
 
-/// Those that are met, in order.
+/// The met thresholds, in the given order.
 std::vector<Threshold> thresholds_met(std::span<const Threshold> thresholds, const Observations& seen, Reclaim reclaim);
 
 /// Equal signal, grace and value; the minimum reclaim is not compared. An absolute value never equals a share.

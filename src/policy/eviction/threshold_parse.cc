@@ -70,7 +70,7 @@ std::optional<FloatText> scan_float(std::string_view text) {
     scanned.digits += text[i++];
     if (i < text.size() && (text[i] == '+' || text[i] == '-')) {
       scanned.tiny = text[i] == '-';
-      if (text[i] == '-') scanned.digits += '-';  // from_chars takes no "+" in an exponent it did not ask for
+      if (text[i] == '-') scanned.digits += '-';  // from_chars accepts no "+" in an exponent
       ++i;
     }
     if (i >= text.size() || !is_digit(text[i])) return std::nullopt;
@@ -119,7 +119,7 @@ Result<Signal> known_signal(std::string_view text) {
   return *signal;
 }
 
-/// nullopt: the entry is to be ignored ("0%", "100%").
+/// nullopt: the entry is ignored ("0%", "100%").
 Result<std::optional<ThresholdValue>> parse_value(Signal signal, std::string_view text) {
   if (text.ends_with('%')) {
     if (text == "0%" || text == "100%") return std::optional<ThresholdValue>();

@@ -1,7 +1,7 @@
-// Eviction settings as people write them, and the thresholds they stand for: the maps of KubeletConfiguration, the flag
-// syntax, every error in upstream's words.
-// Thread: any (pure). Maps are read in the order of signal names, so of two bad entries always the same one reports.
-// Source: Kubernetes docs, "Kubelet Configuration (v1beta1)", eviction*; spec "Eviction manager", 3.
+// Parses eviction settings into thresholds: the maps of KubeletConfiguration, the flag syntax, every error in
+// upstream's words.
+// Thread: any (pure). Maps are read in the order of signal names, so that of two bad entries always the same one is
+// reported. Source: Kubernetes docs, "Kubelet Configuration (v1beta1)", eviction*; spec "Eviction manager", 3.
 #pragma once
 
 #include "base/error.h"

@@ -7,7 +7,7 @@
 
 namespace spillway::flow {
 
-/// In order. Anonymous clients are of catch-all, not of global-default.
+/// Schemas in their order. Anonymous clients match catch-all, not global-default.
 Configuration built_in_configuration();
 
 }  // namespace spillway::flow

@@ -56,7 +56,7 @@ struct PathRule {
   friend bool operator==(const PathRule&, const PathRule&) = default;
 };
 
-/// Matches who is one of `subjects` and asks for one of `resources` or `paths`.
+/// Matches a user among `subjects` whose request is for one of `resources` or `paths`.
 struct Rule {
   std::vector<Subject> subjects;
   std::vector<ResourceRule> resources = {};

@@ -26,8 +26,8 @@ bool lingers(std::size_t watchers);
 /// `seats`, but no more than 15 % of what its level has, and one at least.
 int bounded_seats(int seats, int seats_of_level);
 
-/// How long a request may wait whose client gives it so long in all: a quarter, a minute at most. nullopt or not
-/// positive: the client does not say, 60 s are taken.
+/// The longest wait of a request with that time in all: a quarter of it, a minute at most. nullopt or not positive: the
+/// client set none, and 60 s are used.
 Duration wait_max(std::optional<Duration> request_time);
 
 }  // namespace spillway::flow

@@ -52,7 +52,7 @@ struct BrakeConfig {
   ActLimits mark_not_ready;
   ActLimits taint;
   ActLimits delete_pod;
-  ActLimits delete_node;  // whose machine is gone
+  ActLimits delete_node;  // nodes whose machine does not exist any more
   /// A larger share of the nodes not yet marked is late at once: nothing happens for up to `stall_max`.
   std::optional<double> stall_share;
   Duration stall_max = minutes(2);
@@ -60,7 +60,7 @@ struct BrakeConfig {
   std::optional<Duration> watch_age_max;
   /// Wall and monotonic clock disagree by more than this over a pass, or this process was stopped for longer.
   std::optional<Duration> clock_jump_max;
-  Duration clock_hold = seconds(50);  // how long nothing happens after that
+  Duration clock_hold = seconds(50);  // the pause of all acts after that
   Duration cool_down{};               // the same after a stall has passed or all zones were down; 0: none
 
   friend bool operator==(const BrakeConfig&, const BrakeConfig&) = default;
@@ -99,7 +99,7 @@ class Brakes {
 
   const ManualHold& manual_hold() const { return manual_hold_; }
 
-  /// Once per pass, before anything is asked. `expected_gap`: how far passes are apart at most.
+  /// Called once per pass, before any decision. `expected_gap`: the longest time between passes.
   void on_clock(Now now, Duration expected_gap);
 
   void on_watch_age(std::optional<Duration> age) { watch_age_ = age; }

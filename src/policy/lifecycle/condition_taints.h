@@ -21,8 +21,8 @@ struct TaintChange {
   friend bool operator==(const TaintChange&, const TaintChange&) = default;
 };
 
-/// The difference between the NoSchedule taints the conditions and spec.unschedulable ask for and those of the seven
-/// keys the node carries. Added taints have no time_added yet.
+/// The difference between the NoSchedule taints that conditions and spec.unschedulable require and the node's taints of
+/// the seven keys. Added taints have no time_added yet.
 TaintChange condition_taint_change(const api::Node& node);
 
 /// Copies kubernetes.io/os and kubernetes.io/arch to their beta names where these are missing or different; empty:

@@ -1,4 +1,4 @@
-// Pods that leave at a known instant unless cancelled (NoExecute taint with tolerationSeconds).
+// Pods that are evicted at a known instant unless cancelled (NoExecute taint with tolerationSeconds).
 // Thread: loop. The driver arms a single timer for next_due(). Bound: one entry per pod.
 #pragma once
 

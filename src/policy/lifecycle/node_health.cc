@@ -57,7 +57,7 @@ std::vector<api::NodeCondition> silent_conditions(const api::Node& node, const P
   return conditions;
 }
 
-/// Steps 1 and 2: what the status says about life.
+/// Steps 1 and 2: reads the heartbeat from the status.
 void observe_status(const api::Node& node, const api::NodeCondition* ready, std::optional<HealthRecord>& record,
                     const Profile& profile, Now now) {
   if (ready == nullptr) {

@@ -1,6 +1,6 @@
-// Is a node alive? Compares its present heartbeat with the one before, and stamps changes with the time at which they
-// were observed. Remote times are compared only with earlier values of the same field, never with a local clock; the
-// one exception is the age of a node that never sent a heartbeat, which runs from its creation.
+// Decides if a node is alive: compares its present heartbeat with the one before, and stamps changes with the time at
+// which they were observed. Remote times are compared only with earlier values of the same field, never with a local
+// clock; the one exception is the age of a node that never sent a heartbeat, which runs from its creation.
 // Thread: any (pure functions). Source: Kubernetes docs, "Nodes", heartbeats; KEP-589; spec "Node lifecycle", S4, S5.2,
 // S5.3; vectors lifecycle/node_health.
 #pragma once
@@ -22,7 +22,7 @@ namespace spillway::lifecycle {
 enum class Readiness : std::uint8_t { kTrue, kFalse, kUnknown };
 
 std::string_view to_string(Readiness readiness);
-/// Anything that is not "True" or "False" is kUnknown.
+/// Any status that is not "True" or "False" is kUnknown.
 Readiness readiness_of(const api::NodeCondition& condition);
 /// The Ready condition of a node; nullopt: it has none.
 std::optional<Readiness> readiness_of(const api::Node& node);
@@ -54,17 +54,17 @@ struct HealthRecord {
 
 struct Assessment {
   std::optional<Readiness> observed;  // before this pass; never nullopt: a missing condition counts as kUnknown
-  std::optional<Readiness> current;   // after what is to be written; nullopt: no Ready condition before and after
+  std::optional<Readiness> current;   // after the planned write; nullopt: no Ready condition before and after
   bool posted = false;                // the node had a Ready condition
   bool silent = false;                // longer than its grace period
   Duration silence{};                 // since the last sign of life
-  /// All conditions of the node as they are to be written; nullopt: nothing to write.
+  /// All conditions of the node to be written; nullopt: nothing to write.
   std::optional<std::vector<api::NodeCondition>> write;
 
   policy::Reason reason(const HealthConfig& config) const;
 };
 
-/// Looks at one node once and updates its record. `lease`: its lease as the cache has it, or nullptr.
+/// Assesses one node and updates its record. `lease`: its lease in the cache, or nullptr.
 Assessment assess_node_health(const api::Node& node, const api::Lease* lease, std::optional<HealthRecord>& record,
                               const HealthConfig& config, const Profile& profile, Now now);
 

@@ -88,7 +88,7 @@ NodeMonitor::Zone& NodeMonitor::find_or_open_zone(const api::Node& node, Now now
   return zone != nullptr ? *zone : zones_.open(zone_key(node.metadata.labels, profile_.zone_labels), now);
 }
 
-/// Nothing changes for this node until it is touched or falls silent.
+/// True if nothing changes for this node until it has an event or falls silent.
 bool NodeMonitor::rests(const NodeRecords::Entry& entry) const {
   if (!entry.known || entry.touched || !entry.quiet || entry.tainted || entry.mark_pods_again) return false;
   if (entry.eviction != EvictionStatus::kUnmarked) return false;
@@ -328,7 +328,7 @@ NodeMonitor::Verdict NodeMonitor::finish_pass(Now now) {
   for (const auto& [name, id] : records_.agenda()) {
     NodeRecords::Entry& entry = records_[id];
     if (!std::exchange(entry.counting, false)) continue;
-    uncount(entry);  // it could not be judged: it is missing in this pass
+    uncount(entry);  // without a result the node is left out of this pass
   }
   Verdict verdict{zones_.judge(now)};
   master_disruption_ = verdict.master_disruption;
@@ -348,7 +348,7 @@ void NodeMonitor::process_queues(
     Now now, const std::function<Answer(const std::string& zone, const RateLimitedQueue::Entry&)>& handle) {
   for (auto& [key, zone] : zones_.all()) {
     // Each take from the queue is a nanosecond later than the one before, as it would be by a clock, so that an entry
-    // that is to be retried at once is taken again if there is another token.
+    // with an immediate retry is taken again if there is another token.
     Instant at = now.mono;
     for (auto entry = zone.queue.take(at); entry; entry = zone.queue.take(at)) {
       const Answer answer = handle(key, *entry);

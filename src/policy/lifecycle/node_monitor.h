@@ -62,12 +62,12 @@ class NodeMonitor {
   };
 
   struct Verdict : ZoneTable::Judgement {
-    /// Both NoExecute taints are to be removed from every node that has one, and every node leaves its queue (on
-    /// success call dequeue). All nodes that have a taint or wait were due in this pass.
+    /// Both NoExecute taints are to be removed from every node that has one, and every node is removed from its queue
+    /// (on success call dequeue). All nodes that have a taint or wait were due in this pass.
     bool sweep = false;
   };
 
-  /// In legacy mode, the step for the pods of one node.
+  /// The step of the legacy mode for the pods of one node.
   enum class PodEviction { kNone, kQueued, kDeleteAgain };
 
   /// The steps for the Ready conditions of one node's pods.
@@ -90,11 +90,11 @@ class NodeMonitor {
   /// The node or its lease was updated, or the node is new or deleted: the next pass syncs it.
   void touch(std::string_view name);
   Opening begin_pass(const Find& find, Now now);
-  /// In a pass for a node that is due, or after any event about a node.
+  /// Called in a pass for a node that is due, or after any event about a node.
   Assessment assess(const api::Node& node, const api::Lease* lease, Now now);
   /// The conditions in `assessment.write` were accepted.
   void confirm_written(const api::Node& node, const Assessment& assessment, Now now);
-  /// The node takes part in the judgement of its zone with this status. Excluded nodes are left out.
+  /// Counts the node in its zone with this status. Excluded nodes are left out.
   void count(const api::Node& node, const Assessment& assessment);
 
   /// Taint mode. kNone also when the node was queued for tainting, or is Ready and carries neither taint nor waits.
@@ -130,7 +130,7 @@ class NodeMonitor {
 
   bool knows(std::string_view node) const;
 
-  /// When the first node that has posted and is not silent yet will be; nodes that have never posted are due anyway.
+  /// The time at which the first node that has posted becomes silent; nodes that have never posted are due anyway.
   std::optional<Instant> first_deadline(Instant now) const;
 
   /// Counts the nodes that are not marked silent, and how many of them have been silent for longer than `late`.

@@ -127,7 +127,7 @@ void NodeRecords::restart_all(Instant now) {
   }
 }
 
-/// From the end, where a sign of life belongs.
+/// Searches from the end, where a sign of life belongs.
 void NodeRecords::link(Id id) {
   Entry& entry = (*this)[id];
   Id before = last_;

@@ -1,7 +1,7 @@
 // Records of all nodes between passes, by name, and two orders over them: the nodes by their last sign of life, so that
 // the next one to fall silent is found without a search, and the agenda, the nodes that the next pass has to sync.
-// Signs of life arrive in the order of time, so an order by the last of them is a list in which a node moves to the
-// end; a heap of deadlines would cost a logarithm for each of them.
+// Signs of life arrive in the order of time, so the order is a list in which a node moves to the end; a heap of
+// deadlines would cost a logarithm for each of them.
 // Thread: any (a value). Invariants: an id names one entry until it is erased; a node is in the order of silence if it
 // is known and has posted a Ready condition. Cost: find, touch of a node on the agenda, and a sign of life are
 // constant; at most 200 bytes per quiet node with a name of up to 40 bytes. Source: spec "Node lifecycle", S4, S20.
@@ -30,14 +30,14 @@ class NodeRecords {
 
   /// The state of a node's eviction in legacy mode (1.16 to 1.26).
   enum class EvictionStatus : std::uint8_t { kUnmarked, kToBeEvicted, kEvicted };
-  /// As what a node is in the counts of its zone.
+  /// The class of a node in the counts of its zone.
   enum class Counted : std::uint8_t { kNot, kReady, kUnready };
 
   struct Entry {
     std::string name;
     std::uint64_t uid_hash = 0;
     const std::string* zone = nullptr;  // key; null: in none yet
-    bool known = false;                 // upstream keeps records of deleted nodes: they are not known
+    bool known = false;                 // false: a deleted node, whose record upstream keeps
     bool excluded = false;              // does not count for its zone
     bool tainted = false;               // carried a NoExecute taint of ours in its last sync
     bool quiet = false;                 // was Ready and not silent when it was last assessed
@@ -52,7 +52,7 @@ class NodeRecords {
 
     enum : std::uint8_t { kRecord = 1, kReadiness = 2, kHeartbeat = 4, kTurned = 8, kRenewed = 16, kSeen = 32 };
 
-    std::uint8_t present = 0;  // which of the following there are
+    std::uint8_t present = 0;  // bits of the following members that are set
     Readiness ready = Readiness::kUnknown;
     Id before = kNone;
     Id after = kNone;
@@ -84,9 +84,9 @@ class NodeRecords {
   std::optional<HealthRecord> record(Id id) const;
   /// Moves the node in the order of silence if it shows a new sign of life.
   void set_record(Id id, const HealthRecord& record);
-  /// The node is known no more: it leaves the order of silence; its record stays.
+  /// Removes a deleted node from the order of silence; its record stays.
   void retire(Id id);
-  /// Every known node counts as seen at `now`.
+  /// Marks every known node as seen at `now`.
   void restart_all(Instant now);
 
   /// Puts the node on the agenda of the next pass.
@@ -96,11 +96,11 @@ class NodeRecords {
 
   Agenda& agenda() { return agenda_; }
 
-  /// When the first node that is not silent yet will have been silent for `grace`.
+  /// The time at which the first node will have been silent for `grace`.
   std::optional<Instant> first_deadline(Instant now, Duration grace) const;
 
   struct Heartbeats {
-    std::int64_t nodes = 0;  // known, and their Ready condition is not Unknown
+    std::int64_t nodes = 0;  // known ones whose Ready condition is not Unknown
     std::int64_t late = 0;   // the part of `nodes` that has been silent for longer than `late`
   };
 
@@ -114,7 +114,7 @@ class NodeRecords {
 
   static bool is_heard(const Entry& entry) { return entry.linked && entry.ready != Readiness::kUnknown; }
 
-  using Block = std::array<Entry, kBlock>;  // entries stay where they are
+  using Block = std::array<Entry, kBlock>;  // entries never move
 
   std::vector<std::unique_ptr<Block>> blocks_;
   Id used_ = 0;  // ids given out so far

@@ -34,7 +34,7 @@ struct PodGcView {
   std::span<const api::Pod* const> pods;
   /// nullptr: not in the cache.
   std::function<const api::Node*(std::string_view name)> find_node;
-  /// Nodes that the API server has said do not exist.
+  /// Nodes that, as the API server has confirmed, do not exist.
   const std::set<std::string, std::less<>>& gone;
 };
 
@@ -50,7 +50,7 @@ struct FinishedKept {
   FinishedOrder order = FinishedOrder::kEvictedFirst;
 };
 
-/// In the order terminated, orphaned, unscheduled, out-of-service; a pod occurs once.
+/// Pods in the order terminated, orphaned, unscheduled, out-of-service; each once.
 std::vector<PodToCollect> pods_to_collect(const PodGcView& view, const FinishedKept& kept);
 
 /// Nodes that pods name and the cache does not have, in order.

@@ -17,10 +17,10 @@ namespace spillway::lifecycle {
 enum class Line { kV1_7, kV1_19, kV1_29, kV1_34 };
 
 std::string_view to_string(Line line);
-/// "v1.29" → kV1_29; nullopt: not a known line.
+/// "v1.29" is kV1_29; nullopt: an unknown line.
 std::optional<Line> parse_line(std::string_view text);
 
-/// How pods leave a failed node.
+/// The way in which pods of a failed node are evicted.
 enum class EvictionMode {
   kTaint,   // NoExecute taints; the taint eviction controller deletes
   kLegacy,  // pod-eviction-timeout
@@ -39,14 +39,14 @@ struct Profile {
   // Zones.
   ZoneLabels zone_labels = ZoneLabels::kTopology;
   ZoneExclusion zone_exclusion = ZoneExclusion::kLabel;
-  bool zone_of_known_nodes = true;  // a known node may move to a zone never seen; not in 1.7
+  bool zone_of_known_nodes = true;  // a known node may move to a new zone; not in 1.7
 
   // Queues and limiters.
   BucketKind bucket = BucketKind::kContinuous;
   bool requeue_every_pass = true;  // 1.7: order of first failure
 
   // Pods of a node that turned not ready.
-  bool lists_pods_first = true;         // 1.7 lists the pods of a node only when something is to be done to them
+  bool lists_pods_first = true;         // 1.7 lists the pods of a node only when it acts on them
   bool mark_pods_skips_false = true;    // 1.7 writes even if the pod's Ready is False already
   bool mark_pods_events = true;         // not in 1.7
   bool mark_pods_guarded = false;       // upstream: a pod that has changed meanwhile is read again
@@ -55,7 +55,7 @@ struct Profile {
   bool pod_updates = true;              // S10, since 1.16
 
   // Legacy eviction.
-  bool eviction_status_per_node = true;  // 1.19; 1.7 knows only its queue
+  bool eviction_status_per_node = true;  // 1.19; 1.7 has only its queue
   bool missing_pod_is_error = false;     // 1.7: deleting a pod that is gone counts as an error
   bool counts_before_trying = false;     // 1.7: evictions_total
   bool cloud_check = false;              // 1.7
@@ -75,7 +75,7 @@ struct Profile {
   // zones, then statuses are written. Upstream assesses zones last, and without the nodes whose status could not be
   // written.
   bool judges_zones_first = true;
-  bool retries_taint_writes = true;          // whatever the error; upstream: conflicts only
+  bool retries_taint_writes = true;          // after any error; upstream: conflicts only
   bool decide_on_current = true;             // T5: the status after the pass, as 1.34
   bool drop_record_of_deleted = true;        // T2
   bool keep_taints_of_failing = true;        // T3

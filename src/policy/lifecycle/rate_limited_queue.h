@@ -1,5 +1,5 @@
 // The nodes of one zone that wait to be tainted (or evicted), in order of their time and then of arrival, behind a rate
-// limiter. A name that was handed out stays known, so that it is not queued twice, until it is removed.
+// limiter. A name that was taken stays registered, so that it is not queued twice, until it is removed.
 // Thread: any (a value). Bound: one entry per node of the zone. Source: spec "Node lifecycle", S7.1; vectors
 // lifecycle/rate_limited_queue.
 #pragma once
@@ -29,16 +29,16 @@ class RateLimitedQueue {
 
   explicit RateLimitedQueue(RateLimiter limiter) : limiter_(std::move(limiter)) {}
 
-  /// False if the name is known already.
+  /// False if the name is registered already.
   bool add(std::string_view name, std::string_view uid, Instant now);
-  /// As remove() and add(), without making anything anew.
+  /// The effect of remove() and add(), without allocation.
   void requeue(std::string_view name, std::string_view uid, Instant now);
-  /// Forgets the name and its entry; false if it was not known.
+  /// Removes the name and its entry; false if it was not registered.
   bool remove(std::string_view name);
   void clear();
 
   /// The next entry, if the limiter grants a token and the entry is due. An empty queue takes no token; a grant for an
-  /// entry that is not due yet is spent. The entry leaves the queue, its name stays known.
+  /// entry that is not due yet is spent. The entry is removed from the queue, its name stays registered.
   std::optional<Entry> take(Instant now);
   /// Puts an entry back that take() gave: it could not be handled and is due again 1 ns after `now + wait`. Nothing
   /// happens if the name was removed or queued anew meanwhile.

@@ -1,4 +1,4 @@
-// How many nodes per second may be tainted or evicted in a zone.
+// Limits the nodes per second that may be tainted or evicted in a zone.
 // Thread: any (a value). The time is monotonic and never goes back. Source: spec "Node lifecycle", S7.2.
 #pragma once
 
@@ -14,7 +14,7 @@ class RateLimiter {
  public:
   enum class Stopped {
     kReportsZero,
-    /// Upstream: a stopped limiter says its rate is 1, so that a change to exactly 1 does nothing.
+    /// Upstream: a stopped limiter reports the rate 1, so that a change to exactly 1 does nothing.
     kReportsOne,
     /// Upstream: as kReportsOne, and a limiter made with rate 0 is not stopped but lets its burst through once.
     kReportsOneBurstAtZero,
@@ -24,7 +24,7 @@ class RateLimiter {
   RateLimiter(BucketKind kind, float rate, int burst, Instant created, Stopped stopped);
 
   bool try_take(Instant now);
-  /// When it will let the next one through; nullopt: never, as things are.
+  /// The time of the next grant; nullopt: never at the present rate.
   std::optional<Instant> next_grant(Instant now) const;
   /// The rate that set_rate compares with.
   float reported_rate() const;

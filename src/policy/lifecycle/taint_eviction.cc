@@ -77,7 +77,7 @@ void TaintEvictions::evaluate(const api::Pod& pod, std::span<const api::Taint> t
     const Instant created = armed != nullptr ? armed->created : std::min(since.value_or(now.mono), now.mono);
     return arm(key, created, created + tolerated.wait, now, at_once);
   }
-  // A running timer stays as it is; only an evaluation at the instant of its creation replaces it.
+  // A running timer is not changed; only an evaluation at the instant of its creation replaces it.
   if (armed != nullptr) {
     if (armed->created < now.mono) return;
     cancel(key, orders);

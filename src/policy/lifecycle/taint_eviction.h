@@ -22,7 +22,7 @@
 
 namespace spillway::lifecycle {
 
-/// How long a pod may stay: not at all, for ever, or `wait`.
+/// The time for which a pod may stay: none, for ever, or `wait`.
 struct Toleration {
   enum class Kind { kNone, kForever, kFor };
   Kind kind = Kind::kForever;
@@ -43,7 +43,7 @@ class TaintEvictions {
  public:
   enum class OrderKind {
     kEvict,      // delete the pod now; report with on_evicted
-    kCancelled,  // an armed timer was given up: tell the user
+    kCancelled,  // an armed timer was cancelled: record an event
   };
 
   struct Order {
@@ -54,8 +54,8 @@ class TaintEvictions {
 
   explicit TaintEvictions(Profile profile) : profile_(profile) {}
 
-  /// The node appeared or its NoExecute taints changed; `pods` are the pods bound to it, in key order. `since`: when
-  /// the taints are known to have been in force before this process saw them.
+  /// The node was added or its NoExecute taints changed; `pods` are the pods bound to it, in key order. `since`: the
+  /// time since which the taints were in force before this process saw them, if known.
   std::vector<Order> on_node(std::string_view node, std::vector<api::Taint> taints,
                              std::span<const api::Pod* const> pods, Now now,
                              std::optional<Instant> since = std::nullopt);
@@ -64,15 +64,15 @@ class TaintEvictions {
   /// The pod appeared, was bound, or its tolerations changed.
   std::vector<Order> on_pod(const api::Pod& pod, Now now, std::optional<Instant> since = std::nullopt);
   std::vector<Order> on_pod_gone(const api::PodKey& pod);
-  /// The pods whose time has come.
+  /// The pods whose timers have fired.
   std::vector<Order> take_due(Now now);
 
   std::optional<Instant> next_due() const { return schedule_.next_due(); }
 
-  /// The outcome of a kEvict order. A deleted pod stays known, so that no second timer is armed for it.
+  /// The outcome of a kEvict order. A deleted pod stays registered, so that no second timer is armed for it.
   void on_evicted(const api::PodKey& pod, bool deleted, Now now);
 
-  /// A kEvict order that is held back: it comes again at `due` unless the pod is let off meanwhile.
+  /// Delays a kEvict order: it is issued again at `due` unless the eviction is cancelled meanwhile.
   void postpone(const api::PodKey& pod, Instant due, Now now);
 
   const EvictionSchedule& schedule() const { return schedule_; }

@@ -26,7 +26,7 @@ enum class ZoneLabels {
 
 /// region, NUL-separated from zone ("r1:\0:a"); empty if both are empty: all such nodes form one zone.
 std::string zone_key(const api::StringMap& labels, ZoneLabels rule = ZoneLabels::kTopology);
-/// For people and metrics: "r1::a"; the zone without labels is empty.
+/// The zone for people and metrics: "r1::a"; the zone without labels is empty.
 std::string readable_zone(std::string_view key);
 
 /// Nodes that do not count for the state of their zone.
@@ -70,8 +70,8 @@ ZoneState zone_state(const ZoneCounts& counts, float unhealthy_zone_threshold);
 
 /// Nodes per second that may be evicted in a zone of `zone_nodes` counted nodes.
 /// kNormal: the normal rate. kFullDisruption: by config.full_disruption. kPartialDisruption: the secondary rate in
-/// zones larger than the threshold, else 0. kInitial: nullopt, the rate stays as it is. The caller stops every zone
-/// when all are in kFullDisruption: losing sight of all nodes is more likely the controller's fault than theirs.
+/// zones larger than the threshold, else 0. kInitial: nullopt, the rate is unchanged. The caller stops every zone when
+/// all are in kFullDisruption: silence of all nodes is more likely the controller's fault than theirs.
 std::optional<float> eviction_rate(ZoneState state, std::int32_t zone_nodes, const ZoneConfig& config);
 
 }  // namespace spillway::lifecycle

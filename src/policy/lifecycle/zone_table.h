@@ -1,5 +1,5 @@
 // The zones in use: their states, their counts of ready and other nodes, and the nodes of each that wait behind its
-// limiter. Counts are kept as nodes change; judging costs what there are zones.
+// limiter. Counts are kept as nodes change; an evaluation costs one step per zone.
 // Thread: any (a value). Bound: one zone per zone key that a node has. Source: spec "Node lifecycle", S6; vectors
 // lifecycle/disruption_traces.
 #pragma once
@@ -55,11 +55,11 @@ class ZoneTable {
   /// Opens the zones that have nodes and no state.
   void reopen(Now now);
 
-  /// A node is in this zone until it leaves it. Returns the key, which stays where it is as long as a node is in.
+  /// Puts a node into this zone until it leaves it. Returns the key, whose address stays valid as long as a node is in.
   const std::string* join(const std::string& key);
   void leave(const std::string& key);
 
-  /// After the nodes of a pass were counted: states, rates, and whether all of them are disrupted.
+  /// Called after the nodes of a pass were counted: states, rates, and whether all of them are disrupted.
   Judgement judge(Now now);
 
  private:
@@ -69,7 +69,7 @@ class ZoneTable {
   ZoneConfig config_;
   const Profile& profile_;
   Zones zones_;
-  std::map<std::string, std::int64_t> nodes_;  // known nodes by zone key, counted ones and others
+  std::map<std::string, std::int64_t> nodes_;  // known nodes by zone key, counted or not
 };
 
 }  // namespace spillway::lifecycle

@@ -20,7 +20,7 @@ inline constexpr std::string_view kFilledAnnotation = "kubernetes.io/limit-range
 /// kFilledAnnotation, empty if nothing was filled in: "LimitRanger plugin set: cpu request for container a".
 std::string fill_in(const api::LimitRange& range, api::PodSpec& spec);
 
-/// The search ends after that many problems, so that an answer stays small however large the pod is.
+/// The search ends after that many problems, so that an answer stays small even for a large pod.
 inline constexpr std::size_t kProblemsMax = 100;
 
 /// Violations of the range by the pod, one sentence each: containers, then the pod as a whole, in the order of the

@@ -1,7 +1,7 @@
-// Which endpoints of a Service serve traffic on this node: slices merged by port, then chosen by readiness, zone and
-// policy. Thread: any (values). Order: endpoints stand by their text "IP:port". Equal slices give equal lists, whatever
-// order they came in. Source: Kubernetes docs, "EndpointSlices", "Topology Aware Routing", "Service Internal Traffic
-// Policy"; KEP-1669 (terminating endpoints).
+// Chooses the endpoints of a Service that serve traffic on this node: slices are merged by port, then endpoints chosen
+// by readiness, zone and policy. Thread: any (values). Order: endpoints are sorted by their text "IP:port". Equal
+// slices give equal lists, in whatever order they arrived. Source: Kubernetes docs, "EndpointSlices", "Topology Aware
+// Routing", "Service Internal Traffic Policy"; KEP-1669 (terminating endpoints).
 #pragma once
 
 #include "api/object/endpoints.h"
@@ -68,7 +68,7 @@ struct EndpointChoice {
 /// `zone`: of the node; empty: it has none.
 EndpointChoice choose_endpoints(const ServicePort& port, std::span<const Endpoint> endpoints, std::string_view zone);
 
-/// Distinct addresses of ready endpoints on this node: the weight that the health check of a load balancer is told.
+/// Distinct addresses of ready endpoints on this node: the weight in the health check of a load balancer.
 std::size_t local_ready_addresses(const MergedEndpoints& endpoints);
 
 }  // namespace spillway::network

@@ -45,7 +45,7 @@ std::vector<Rule> look_ups(const RuleSettings& settings, Target target, std::str
   return rules;
 }
 
-/// All sizes at once: nft 1.0.6 takes a rule that looks endpoints up only in the transaction that makes the
+/// All sizes are added at once: nft 1.0.6 accepts a rule that looks endpoints up only in the transaction that makes the
 /// map.
 void add_spread_chains(const RuleSettings& settings, std::map<std::string, Chain>& chains) {
   for (const Target target : {Target::kAddress, Target::kNodePort}) {

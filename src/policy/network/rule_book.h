@@ -50,10 +50,10 @@ class RuleBook {
 
   explicit RuleBook(Family family) : family_(family) {}
 
-  /// In place of the part that the name had.
+  /// Replaces the part of that owner.
   void put(const Owner& owner, RulePart part);
   void remove(const std::string& name);
-  /// The next change is the whole: it is not known what is loaded.
+  /// Makes the next change the complete rule set: the loaded rules are unknown.
   void begin_anew();
   /// The changes since the last call. The caller loads it, or calls begin_anew().
   RuleChange take(Instant now);
@@ -64,7 +64,7 @@ class RuleBook {
 
   std::size_t owners() const { return parts_.size(); }
 
-  /// All rules as they are to be now.
+  /// All rules that should be loaded now.
   RulePart all() const;
 
  private:
@@ -89,7 +89,7 @@ class RuleBook {
   std::map<std::string, std::map<Owner, Elements>> targets_;
   std::map<std::string, OwnedChain> chains_;
   std::map<std::string, OwnedSet> sets_;
-  // As of the last change taken, of what was touched since.
+  // The targets at the last change taken, of those that changed since.
   std::map<std::string, Elements> touched_targets_;
   std::map<std::string, std::string> touched_chains_;  // → its rules as text; empty: it was not there
   std::set<std::string> touched_sets_;

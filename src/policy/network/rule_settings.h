@@ -11,7 +11,7 @@
 
 namespace spillway::network {
 
-/// Tells packets of pods of the cluster from others.
+/// Distinguishes packets of pods of the cluster from others.
 struct LocalDetector {
   enum class By : std::uint8_t { kNothing, kSource, kInterface, kInterfacePrefix };
 
@@ -30,7 +30,7 @@ struct RuleSettings {
   std::uint32_t masquerade_mark = 0x4000;  // one bit
   NodePortAddresses node_port_addresses;
   std::optional<api::IpAddress> node_ip;
-  std::vector<api::IpRange> service_ranges;  // empty: not known
+  std::vector<api::IpRange> service_ranges;  // empty: unknown
   /// Lists of up to so many endpoints have their chains in the frame.
   std::size_t spread_max = 64;
   std::string zone;  // the node's; empty: none

@@ -1,5 +1,5 @@
-// The packet rules of one address family as values: containers looked up by the kernel, and chains of rules. What a
-// shell loads (nft_text.h) and what tests walk are the same values. Thread: any (values).
+// The packet rules of one address family as values: containers looked up by the kernel, and chains of rules. A shell
+// loads (nft_text.h) the same values that tests walk. Thread: any (values).
 //
 // The cost of a packet does not grow with the number of Services: the address, protocol and port of its destination are
 // looked up in hashed containers. A chain that spreads connections over N endpoints is shared by all ports that have N:
@@ -39,7 +39,7 @@ struct DestinationIn {
   bool negated = false;
 };
 
-/// The name of the interface that the packet came in by.
+/// The name of the interface on which the packet arrived.
 struct InterfaceIs {
   std::string name;
   bool is_prefix = false;  // its name begins with `name`
@@ -59,7 +59,7 @@ struct SourceInSet {
   std::string set;
 };
 
-/// Source and destination stand in the set as a pair, after the destination was translated.
+/// Source and destination are a pair of the set, after the destination was translated.
 struct TranslatedPairInSet {
   std::string set;
 };
@@ -106,7 +106,7 @@ struct Spread {
   std::string map;
 };
 
-/// Goes to one of the chains at random.
+/// Continues with one of the chains at random.
 struct GotoAny {
   std::vector<std::string> chains;
 };
@@ -219,15 +219,15 @@ using Elements = std::map<ElementKey, ElementValue>;
 struct RulePart {
   std::map<std::string, Chain> chains;
   std::map<std::string, std::int32_t> source_sets;  // remembered clients: name → seconds
-  /// By the destination that they are for, which only one owner has: "10.96.0.1 . tcp . 443", "tcp . 30080"; elements
-  /// that parts share stand under a text of their own.
+  /// Elements by their destination, which only one owner has: "10.96.0.1 . tcp . 443", "tcp . 30080"; elements that
+  /// parts share have a text of their own.
   std::map<std::string, Elements> targets;
 };
 
 /// The lists of endpoints of a port: all that serve, and those on this node.
 enum class List : std::uint8_t { kCluster, kLocal };
 
-/// So many endpoints of a list get connections: the first ones.
+/// The most endpoints of a list that get connections: the first ones.
 inline constexpr std::size_t kSpreadMax = 4096;
 
 /// Slots of the local list begin here.
@@ -242,7 +242,7 @@ std::string node_port_key(std::string_view protocol, std::int32_t port);
 std::string slot_key(std::string_view target_key, std::size_t slot);
 std::string pair_key(const api::IpAddress& ip);
 
-/// The target under which an element stands that parts share.
+/// The target of an element that several parts share.
 std::string shared_target(std::string_view container, std::string_view key);
 
 }  // namespace spillway::network

@@ -14,8 +14,8 @@
 
 namespace spillway::network {
 
-/// The query of a list of Services or EndpointSlices that leaves out those which another program serves, and those of
-/// headless Services.
+/// The query of a list of Services or EndpointSlices without those that another program serves, and those of headless
+/// Services.
 inline constexpr std::string_view kProxiedSelector =
     "labelSelector=%21service.kubernetes.io%2Fservice-proxy-name%2C%21service.kubernetes.io%2Fheadless";
 

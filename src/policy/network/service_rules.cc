@@ -113,7 +113,7 @@ class PortRules {
     return spread_chain(to.target, list, size_of(list));
   }
 
-  /// A client that is remembered by one of the endpoints of the list goes there again.
+  /// The chain that sends a client with affinity to its endpoint of the list again.
   std::string sticky_chain(List list) {
     std::string name = nft_name(fmt::format("sticky-{}-{}", name_of(list), port_name()));
     if (part_.chains.contains(name)) return name;

@@ -1,6 +1,6 @@
-// Which entries of the connection table go because their endpoint does not serve any more. Only UDP: a flow without an
-// end of its own would be sent to a dead address for as long as its client goes on. TCP and SCTP entries stay, so that
-// connections can end in order. Thread: any (values).
+// Selects the entries of the connection table to delete because their endpoint does not serve any more. Only UDP: a
+// flow without an end of its own would be sent to a dead address for as long as its client sends. TCP and SCTP entries
+// stay, so that connections can end in order. Thread: any (values).
 // Source: Kubernetes docs, "Virtual IPs and Service Proxies"; nftables wiki, "Connection tracking".
 #pragma once
 
@@ -26,7 +26,7 @@ struct Flow {
   friend bool operator==(const Flow&, const Flow&) = default;
 };
 
-/// Which servers may answer at the UDP addresses of Services, in one family. A port without any serving endpoint is
+/// The servers that may answer at the UDP addresses of Services, in one family. A port without any serving endpoint is
 /// left out, so its flows stay.
 class FlowJudge {
  public:

@@ -95,7 +95,7 @@ class AutoscalerOutlook : OutlookMaker {
 
   bool needs_metrics() const { return scene_.scale && autoscaling::needs_metrics(a_, scale()); }
 
-  // By the rules of the controller.
+  // Remarks by the rules of the controller.
 
   /// The part of the history that the object shows: its replicas since the last recommended change.
   autoscaling::History known_history() const {
@@ -203,7 +203,7 @@ class AutoscalerOutlook : OutlookMaker {
     add(Verdict::kWaits, Code::kScaleStabilized, std::move(facts));
   }
 
-  // By what the controller has written.
+  // Remarks by the status that the controller has written.
 
   void repeat_status() {
     for (const auto& [type, trouble] :
@@ -225,7 +225,7 @@ class AutoscalerOutlook : OutlookMaker {
          {"message", condition.message}});
   }
 
-  // Also.
+  // Further remarks.
 
   void say_standing() {
     const bool read = scene_.scale && *scene_.scale;

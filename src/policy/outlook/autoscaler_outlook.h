@@ -18,7 +18,7 @@ namespace spillway::outlook {
 struct AutoscalerScene {
   const api::HorizontalPodAutoscaler& autoscaler;
   std::optional<Result<autoscaling::Scale>> scale;       // the target's scale; nullopt: the user may not read it
-  std::optional<std::vector<autoscaling::PodPtr>> pods;  // that its selector selects; nullopt: the same
+  std::optional<std::vector<autoscaling::PodPtr>> pods;  // pods that its selector matches; nullopt: not read
   std::vector<std::string> selecting;                    // keys of the autoscalers of this target, itself among them
   /// One per metric, if they are needed; nullopt: the user may not read them.
   std::optional<std::vector<autoscaling::MetricAnswer>> answers;

@@ -19,7 +19,7 @@ using ClassPtr = std::shared_ptr<const api::StorageClass>;
 struct ClaimScene {
   const api::PersistentVolumeClaim& claim;
   std::optional<std::vector<ClassPtr>> classes;        // nullopt: not read
-  std::optional<std::vector<workloads::PodPtr>> pods;  // those of its namespace, by name; nullopt: not read
+  std::optional<std::vector<workloads::PodPtr>> pods;  // pods of its namespace, by name; nullopt: not read
   std::optional<std::string> last_message;             // the last warning about it
 };
 

@@ -16,7 +16,7 @@ using policy::Verdict;
 using workloads::JobPtr;
 using workloads::LateStarts;
 
-/// When a Job was to begin, for the order of a table.
+/// The time at which a Job was due, for the order of a table.
 WallTime begun_at(const JobPtr& job) {
   const std::optional<WallTime>& started = job->status.start_time;
   return started ? *started : job->metadata.creation_timestamp.value_or(WallTime());
@@ -120,7 +120,7 @@ class CronOutlook : OutlookMaker {
     return last_start(LateStarts::kCount);
   }
 
-  // Also.
+  // Further remarks.
 
   void say_schedule() {
     if (find_event("TooManyMissedTimes") != nullptr) {

@@ -1,6 +1,6 @@
-// When a CronJob runs next, why it does not, and how its runs ended. policy/workloads/cron_plan.h decides; this says
-// what it decided, from what the API server shows. Thread: any (pure). Bounds: kRowsMax Jobs are named. Source:
-// Kubernetes docs, "CronJob"; spec "Scheduler and workloads", 15.
+// The outlook of a CronJob: its next run, the reason why it does not run, and the results of its runs.
+// policy/workloads/cron_plan.h decides; this explains the decision from the objects in the API server. Thread: any
+// (pure). Bounds: kRowsMax Jobs are named. Source: Kubernetes docs, "CronJob"; spec "Scheduler and workloads", 15.
 #pragma once
 
 #include "api/object/job.h"
@@ -14,7 +14,7 @@ namespace spillway::outlook {
 
 struct CronScene {
   const api::CronJob& cron;
-  std::optional<std::vector<workloads::JobPtr>> jobs;  // that it owns; nullopt: they could not be read
+  std::optional<std::vector<workloads::JobPtr>> jobs;  // Jobs that it owns; nullopt: they could not be read
 };
 
 Outlook explain_cron_job(const CronScene& scene, WallTime now);

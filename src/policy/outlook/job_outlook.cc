@@ -17,7 +17,7 @@ using policy::Fact;
 using policy::Verdict;
 using workloads::PodPtr;
 
-/// In the order in which pods are named.
+/// States in the order in which pods are named.
 enum class JobPodState { kPending, kFailed, kEnding, kRunning };
 
 constexpr std::string_view name_of(JobPodState state) {
@@ -186,7 +186,7 @@ class JobOutlook : OutlookMaker {
     add(Verdict::kWaits, Code::kJobRests, {});
   }
 
-  /// Nothing has been made since, and something is to be.
+  /// True if no pod has been made since, and one has to be.
   bool is_refused() const {
     if (!scene_.refused || plan_.created.empty()) return false;
     return std::ranges::none_of(pods_, [this](const PodPtr& pod) {
@@ -194,7 +194,7 @@ class JobOutlook : OutlookMaker {
     });
   }
 
-  // Also.
+  // Further remarks.
 
   void say_progress() {
     const api::JobStatus& status = this->status();

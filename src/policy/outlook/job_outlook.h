@@ -1,6 +1,6 @@
-// How a Job goes on: what of it is done, what it waits for, what becomes of it. policy/workloads/job_plan.h decides;
-// this says what it decided, from what the API server shows. Thread: any (pure). Bounds: kRowsMax pods are named.
-// Source: Kubernetes docs, "Jobs"; spec "Scheduler and workloads", 14.
+// The outlook of a Job: its progress, the objects that it waits for, and its next step. policy/workloads/job_plan.h
+// decides; this explains the decision from the objects in the API server. Thread: any (pure). Bounds: kRowsMax pods are
+// named. Source: Kubernetes docs, "Jobs"; spec "Scheduler and workloads", 14.
 #pragma once
 
 #include "api/object/job.h"
@@ -13,7 +13,7 @@
 
 namespace spillway::outlook {
 
-/// Pods that were not made: what the last event about it says.
+/// Pods that could not be created, with the text of the last event about it.
 struct RefusedPods {
   std::string message;
   WallTime at;
@@ -21,7 +21,7 @@ struct RefusedPods {
 
 struct JobScene {
   const api::Job& job;
-  std::optional<std::vector<workloads::PodPtr>> pods;  // that it owns, by name; nullopt: they could not be read
+  std::optional<std::vector<workloads::PodPtr>> pods;  // pods that it owns, by name; nullopt: they could not be read
   std::optional<RefusedPods> refused;
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 using api::Json;
 
-/// In the order of the enumerators.
+/// Names in the order of the enumerators.
 constexpr auto kNames = std::to_array<std::string_view>({
     "being-deleted",
     "controller-says",

@@ -155,12 +155,12 @@ struct Row {
   friend bool operator==(const Row&, const Row&) = default;
 };
 
-/// Objects of one sort, the most telling first. All rows of a part use the same names of facts, though a row may lack
-/// some.
+/// Objects of one sort, the most informative first. All rows of a part use the same names of facts, though a row may
+/// lack some.
 struct Part {
   std::string name;  // "pods", "jobs", "metrics", "conditions", "slices", "ports"
   std::vector<Row> rows;
-  std::int64_t total = 0;  // how many there are
+  std::int64_t total = 0;  // the number of all objects
 
   friend bool operator==(const Part&, const Part&) = default;
 };
@@ -175,7 +175,7 @@ struct Outlook {
   friend bool operator==(const Outlook&, const Outlook&) = default;
 };
 
-/// nullptr: it does not say that.
+/// nullptr: the outlook has no such remark.
 const Remark* find_remark(const Outlook& outlook, Code code);
 
 /// Shared by the makers of outlooks: the first remark with a verdict determines the verdict of the whole.

@@ -71,7 +71,7 @@ class PodOutlook : OutlookMaker {
       return add(Verdict::kWaits, Code::kPodNoImage, std::move(facts));
     }
     if (end == nullptr || (end->exit_code == 0 && !waiting)) return;
-    // One that runs again is worth a word as long as it is not ready.
+    // A container that runs again is mentioned as long as it is not ready.
     if (container.state.running && container.ready) return;
     if (waiting && waiting->reason != "CrashLoopBackOff") return;
     add_end(facts, container, *end);
@@ -80,7 +80,7 @@ class PodOutlook : OutlookMaker {
     add(verdict(), Code::kPodContainerFailed, std::move(facts));
   }
 
-  /// A pod that has failed stays failed; another container of it comes back.
+  /// A pod that has failed stays failed; in other pods the container is started again.
   Verdict verdict() const { return pod_.status.phase == "Failed" ? Verdict::kRefuses : Verdict::kWaits; }
 
   void add_end(std::vector<Fact>& facts, const api::ContainerStatus& container,

@@ -20,7 +20,7 @@ using policy::Verdict;
 
 constexpr std::size_t kPortsMax = 100;  // ports that are explained; each is searched in every pod
 
-/// In the order in which pods are listed: problems first.
+/// Places in the order in which pods are listed: problems first.
 enum class PodPlace { kNotReady, kNoAddress, kLeftOut, kEnding, kNearMiss, kReady, kEnded };
 
 constexpr std::string_view name_of(PodPlace place) {
@@ -48,7 +48,7 @@ struct Placed {
   std::string why;
 };
 
-/// The one label that keeps a pod from being selected.
+/// The only label that keeps a pod from being selected.
 struct Difference {
   std::string key;
   std::string wanted;
@@ -257,7 +257,7 @@ class ServiceOutlook : OutlookMaker {
          {"ready", static_cast<std::int64_t>(ready_.size())}});
   }
 
-  // Also.
+  // Further remarks.
 
   void say_ports() {
     if (s_.ports.empty() && !s_.selector.empty()) add(Code::kServiceNoPorts, {});
@@ -297,7 +297,7 @@ class ServiceOutlook : OutlookMaker {
     if (writes > 0) add(Code::kServiceBehind, {{"writes", writes}});
   }
 
-  /// Those that the controller minds.
+  /// The slices that the controller manages.
   std::vector<SlicePtr> own_slices() const {
     std::vector<SlicePtr> own;
     for (const SlicePtr& slice : *scene_.slices) {
@@ -363,7 +363,7 @@ class ServiceOutlook : OutlookMaker {
   const ServiceScene& scene_;
   const api::Service& s_;
   std::vector<PodPtr> selected_;
-  std::vector<PodPtr> ready_;                            // that connections go to
+  std::vector<PodPtr> ready_;                            // pods that receive connections
   std::int64_t draining_ = 0;                            // on their way out, and still answering
   std::map<std::string, api::SliceEndpoint> endpoints_;  // by the name of the pod
   std::map<PodPlace, std::vector<Placed>> places_;

@@ -18,8 +18,8 @@ namespace spillway::outlook {
 struct ServiceScene {
   const api::Service& service;
   std::string external_name;                               // spec.externalName
-  std::optional<std::vector<endpoints::PodPtr>> pods;      // those of its namespace, by name; nullopt: not read
-  std::optional<std::vector<endpoints::SlicePtr>> slices;  // that name it, by name; nullopt: not read
+  std::optional<std::vector<endpoints::PodPtr>> pods;      // pods of its namespace, by name; nullopt: not read
+  std::optional<std::vector<endpoints::SlicePtr>> slices;  // slices of the Service, by name; nullopt: not read
   std::optional<std::set<std::string>> nodes;              // names; nullopt: not read, every node is taken to be there
 };
 

@@ -1,6 +1,6 @@
-// The fate of a connection to each address and port of a Service, as a proxy on one node decides it, and why it goes to
-// one endpoint and not to another. policy/network decides, with the rules that the packet rules are made by.
-// Thread: any (pure). Bounds: kRowsMax rows in a part. Source: Kubernetes docs, "Virtual IPs and Service Proxies".
+// The path of a connection to each address and port of a Service, as a proxy on one node decides it, and the reasons
+// for the choice of its endpoint. policy/network decides, with the rules that the packet rules are made by. Thread: any
+// (pure). Bounds: kRowsMax rows in a part. Source: Kubernetes docs, "Virtual IPs and Service Proxies".
 #pragma once
 
 #include "api/object/proxied_service.h"

@@ -27,7 +27,7 @@ struct WorkloadScene {
   const api::ObjectMeta& metadata;
   std::int64_t wanted;  // pods
   PodOrder order = PodOrder::kAny;
-  std::optional<std::vector<workloads::PodPtr>> pods;  // those it owns, by name; nullopt: not read
+  std::optional<std::vector<workloads::PodPtr>> pods;  // pods it owns, by name; nullopt: not read
   std::vector<ClaimPtr> claims;                        // all of its namespace, as far as they were read
   std::optional<std::vector<ClassPtr>> classes;        // nullopt: not read
   std::optional<RefusedPods> refused;

@@ -14,7 +14,7 @@ using api::Json;
 
 constexpr std::string_view kAppArmorPrefix = "container.apparmor.security.beta.kubernetes.io/";
 
-/// Those a container may have by default, but NET_RAW.
+/// The capabilities of a container by default, except NET_RAW.
 constexpr auto kDefaultCapabilities =
     std::to_array<std::string_view>({"AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD",
                                      "NET_BIND_SERVICE", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"});

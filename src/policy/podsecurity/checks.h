@@ -17,7 +17,7 @@ struct Finding {
   std::string detail;  // "hostNetwork, hostPID"; may be empty
 };
 
-/// nullopt: nothing. `minor`: of the version asked for, 0 to kNewestMinor.
+/// nullopt: no finding. `minor`: of the requested version, 0 to kNewestMinor.
 using Judge = std::optional<Finding> (*)(const PodView& pod, std::int32_t minor);
 
 // Baseline.
@@ -41,7 +41,7 @@ std::optional<Finding> windows_host_process(const PodView& pod, std::int32_t min
 
 // Restricted.
 
-/// From this minor version on pods of Windows are spared what they cannot ask for.
+/// From this minor version on pods of Windows are exempt from requirements that they cannot meet.
 inline constexpr std::int32_t kWindowsSparedSince = 25;
 
 /// From this minor version on pods with a user namespace may run as root in it.
@@ -49,7 +49,7 @@ inline constexpr std::int32_t kUserNamespacesSince = 35;
 
 std::optional<Finding> allow_privilege_escalation(const PodView& pod, std::int32_t minor);
 std::optional<Finding> capabilities_restricted(const PodView& pod, std::int32_t minor);
-/// As proc_mount, also for pods with a user namespace; from v1.35 on.
+/// The check of proc_mount, also for pods with a user namespace; from v1.35 on.
 std::optional<Finding> proc_mount_restricted(const PodView& pod, std::int32_t minor);
 std::optional<Finding> restricted_volumes(const PodView& pod, std::int32_t minor);
 std::optional<Finding> run_as_non_root(const PodView& pod, std::int32_t minor);

@@ -13,7 +13,7 @@
 
 namespace spillway::podsecurity {
 
-/// A pod as the checks see it: what its metadata and its specification say, and its containers of all kinds.
+/// A pod as the checks see it: its metadata, its specification, and its containers of all kinds.
 struct PodView {
   PodView(const api::Json& pod_metadata, const api::Json& pod_spec);
 

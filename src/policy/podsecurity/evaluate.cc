@@ -20,7 +20,7 @@ struct Check {
   std::string_view replaces;  // the id of a check of baseline; empty: none
 };
 
-// In the order of what they say. clang-format off
+// Checks in the order of their messages. clang-format off
 constexpr auto kChecks = std::to_array<Check>({
     {"appArmorProfile", Level::kBaseline, 0, app_armor_profile, {}},
     {"capabilities_baseline", Level::kBaseline, 0, capabilities_baseline, {}},

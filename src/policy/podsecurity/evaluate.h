@@ -24,9 +24,9 @@ struct Violation {
   friend bool operator==(const Violation&, const Violation&) = default;
 };
 
-/// Everything that the standard has against a pod: first the checks of baseline, then those of restricted, each in the
-/// order of their ids. A check of restricted that asks for more than one of baseline replaces it. `metadata` and `spec`
-/// are those of a pod or of a template.
+/// All violations of a pod: first the checks of baseline, then those of restricted, each in the order of their ids. A
+/// check of restricted that extends one of baseline replaces it. `metadata` and `spec` are those of a pod or of a
+/// template.
 std::vector<Violation> evaluate(const LevelVersion& standard, const api::Json& metadata, const api::Json& spec);
 
 /// "host namespaces, privileged".

@@ -15,7 +15,7 @@
 
 namespace spillway::podsecurity {
 
-/// How much of a namespace is checked: pods, and bytes of documents that have to be parsed. The bytes replace
+/// The extent of a check of a namespace: pods, and bytes of documents that have to be parsed. The bytes replace
 /// upstream's limit of one second: a rule has no clock, and the server's loop has less time.
 struct CheckBounds {
   std::size_t pods = 3'000;
@@ -40,10 +40,10 @@ std::vector<std::string> warnings_about(std::span<const ExistingPod> pods,
                                         const LevelVersion& enforce, const Configuration& configuration,
                                         const CheckBounds& bounds = {});
 
-/// True if pods of this runtime class are not judged.
+/// True if pods of this runtime class are exempt.
 bool is_exempt_runtime(const Configuration& configuration, const api::Json& spec);
 
-/// That labels of an exempt namespace are ignored; empty if they ask for nothing beyond the defaults.
+/// The warning that labels of an exempt namespace are ignored; empty if they require nothing beyond the defaults.
 std::string exempt_namespace_warning(std::string_view ns, const Policy& policy, const api::Json& labels,
                                      const Policy& defaults);
 

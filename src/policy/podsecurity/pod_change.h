@@ -1,4 +1,4 @@
-// Tells which changes of a pod are evaluated against its namespace's standard.
+// Selects the changes of a pod that are evaluated against its namespace's standard.
 // Thread: any (pure). Source: Kubernetes docs, "Pod Security Admission"; KEP-2579, "Updates".
 #pragma once
 

@@ -14,7 +14,7 @@
 
 namespace spillway::podsecurity {
 
-/// From the laxest to the strictest.
+/// Levels from the laxest to the strictest.
 enum class Level : std::uint8_t { kPrivileged, kBaseline, kRestricted };
 
 enum class Mode : std::uint8_t { kEnforce, kAudit, kWarn };
@@ -31,7 +31,7 @@ std::optional<Level> parse_level(std::string_view text);
 inline constexpr std::string_view kLevelExpected = "must be one of privileged, baseline, restricted";
 inline constexpr std::string_view kVersionExpected = "must be \"latest\" or \"v1.x\"";
 
-/// The newest version with checks of its own; later ones are judged by it.
+/// The newest version with checks of its own; later ones use its checks.
 inline constexpr std::int32_t kNewestMinor = 36;
 
 struct Version {
@@ -67,7 +67,7 @@ struct Policy {
   bool all_privileged() const;
 };
 
-/// True if both ask for the same; "privileged" is the same in every version.
+/// True if both require the same; "privileged" is the same in every version.
 bool equivalent(const Policy& one, const Policy& other);
 
 inline constexpr std::string_view kLabelPrefix = "pod-security.kubernetes.io/";

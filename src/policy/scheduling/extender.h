@@ -32,8 +32,8 @@ struct Extender {
   std::int64_t weight = 0;  // weight of its scores; at least 1 with a prioritize_verb
   Duration timeout = seconds(5);
   bool knows_nodes = false;            // nodeCacheCapable: it receives names of nodes, not nodes
-  std::vector<std::string> resources;  // managedResources: only pods that ask for one of them; empty: all pods
-  bool ignorable = false;              // it is passed over when it does not answer
+  std::vector<std::string> resources;  // managedResources: only pods that request one of them; empty: all pods
+  bool ignorable = false;              // it is skipped when it does not answer
 
   friend bool operator==(const Extender&, const Extender&) = default;
 };
@@ -42,7 +42,7 @@ enum class ExtenderVerb { kFilter, kPrioritize, kPreempt, kBind };
 
 /// "filter", "prioritize", "preempt", "bind": stable, for metrics.
 std::string_view to_string(ExtenderVerb verb);
-/// As the extender calls it; empty: it is not asked that.
+/// The path of that verb; empty: the extender does not implement it.
 const std::string& verb_of(const Extender& extender, ExtenderVerb verb);
 
 /// True if the extender is to be called for this pod.

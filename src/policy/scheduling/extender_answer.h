@@ -26,7 +26,7 @@ inline constexpr std::int64_t kExtenderScoreMax = 10;
 /// An extender's refusal of a node.
 struct ExtenderNo {
   std::string said;        // one line; empty: nothing
-  bool resolvable = true;  // pods leaving the node might help
+  bool resolvable = true;  // preemption of pods on the node might help
 
   friend bool operator==(const ExtenderNo&, const ExtenderNo&) = default;
 };
@@ -45,7 +45,8 @@ Result<FilterAnswer> read_filter_answer(const Extender& extender, std::span<cons
 Result<std::map<std::string, std::int64_t>> read_scores(const Extender& extender, std::span<const std::string> asked,
                                                         std::string_view body);
 
-/// Victims per node, of the pods there; the order of `asked`. Budget violations are counted by `view`, not believed.
+/// Victims per node, chosen among its pods; the order of `asked`. Budget violations are counted by `view`, not taken
+/// from the answer.
 Result<std::vector<PreemptionCandidate>> read_preemption_answer(const Extender& extender, const api::Pod& pod,
                                                                 std::span<const PreemptionCandidate> asked,
                                                                 const PreemptionView& view, std::string_view body);

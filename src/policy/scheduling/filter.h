@@ -1,5 +1,5 @@
-// May this pod run on this node? Filters in upstream's order; the first one that refuses decides, with upstream's
-// words. Filters that depend on other nodes are in relations.h. Thread: any (pure). Source: Kubernetes docs,
+// Decides if this pod may run on this node, by filters in upstream's order; the first one that refuses decides, with
+// upstream's words. Filters that depend on other nodes are in relations.h. Thread: any (pure). Source: Kubernetes docs,
 // "Scheduling Framework"; spec "Pod admission", 15; vectors admission/scheduler_filter.
 #pragma once
 

@@ -102,7 +102,7 @@ void InterPod::count(const PodSort& sort, const std::vector<Effect>& effects) {
 }
 
 void InterPod::count(std::size_t node, const api::Pod& other, std::int64_t pods) {
-  if (!filters_) return;  // upstream leaves a plugin out that had nothing to say without it
+  if (!filters_) return;  // upstream skips a plug-in without an effect on the pod alone
   const PodTerms terms = pod_terms_of(other);
   for (const Effect& effect : filter_effects(other.metadata.ns, other.metadata.labels, terms)) {
     tally(*effect.tallies, *effect.label).add(node, effect.weight * pods);

@@ -24,10 +24,10 @@ class InterPod {
   /// The pod and the surroundings must outlive it.
   InterPod(const api::Pod& pod, const Surroundings& around, Topology& nodes, const Profile& profile);
 
-  /// Some node might refuse.
+  /// True if a node might be refused.
   bool filters() const { return filters_; }
 
-  /// Some node is worth more than others, or less.
+  /// True if the scores of nodes may differ.
   bool scores() const { return !score_.empty(); }
 
   /// nullopt: the node, by its number, takes it.
@@ -36,10 +36,10 @@ class InterPod {
   /// The same without words.
   bool admits(std::size_t node) const { return find_broken(node) == Rule::kNone; }
 
-  /// Not yet in proportion to others.
+  /// The score before it is set in proportion to others.
   std::int64_t raw_score(std::size_t node) const;
 
-  /// As if that pod were there, too, or had left; filters alone.
+  /// Counts as if that pod were added, or removed; filters alone.
   void add(std::size_t node, const api::Pod& other) { count(node, other, 1); }
 
   void remove(std::size_t node, const api::Pod& other) { count(node, other, -1); }
@@ -62,7 +62,7 @@ class InterPod {
 
   Tally& tally(Tallies& tallies, const std::string& label) const;
 
-  /// How pods of one sort affect the newcomer: the tally that such a pod counts in, and its weight.
+  /// The effect of pods of one sort on the newcomer: the tally in which such a pod counts, and its weight.
   struct Effect {
     Tallies* tallies = nullptr;
     const std::string* label = nullptr;
@@ -80,7 +80,7 @@ class InterPod {
   const Surroundings& around_;
   Topology* nodes_;
   PodTerms terms_;
-  api::StringMap own_namespace_;  // its labels
+  api::StringMap own_namespace_;  // the labels of its own namespace
   bool filters_ = false;
   Tallies existing_;  // terms of others against the newcomer
   Tallies near_;      // pods that match all it must be near to

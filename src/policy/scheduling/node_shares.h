@@ -1,6 +1,6 @@
-// How many nodes of a large cluster are enough: to ask extenders about for a pod, and to try for a preemption.
-// Thread: any (pure). Source: Kubernetes docs, "Scheduler Performance Tuning", "Scheduler Configuration"; spec
-// "Scheduler and workloads", 3, 8; vectors scheduling/queue_sort.
+// The number of nodes of a large cluster that suffice: for a call of extenders, and for a preemption. Thread: any
+// (pure). Source: Kubernetes docs, "Scheduler Performance Tuning", "Scheduler Configuration"; spec "Scheduler and
+// workloads", 3, 8; vectors scheduling/queue_sort.
 #pragma once
 
 #include <cstdint>

@@ -27,11 +27,11 @@ struct PendingPod {
   const Profile* profile = nullptr;
   policy::PodLoad load;
   api::RequiredNodeAffinity required;
-  /// Its own, none if they cannot be understood, and those of the profile: wishes only.
+  /// The pod's own preferred terms, none if they cannot be parsed, and those of the profile: preferences only.
   std::vector<api::PreferredNodeTerm> preferred;
   bool asks_for_nodes = false;             // has a node selector or required node affinity
   bool wishes_for_nodes = false;           // has preferred node affinity, if only such as matches nothing
-  std::vector<std::string_view> features;  // that a node has to declare (policy/declared_features.h)
+  std::vector<std::string_view> features;  // features that a node has to declare (policy/declared_features.h)
   bool asks_for_ports = false;
   std::vector<PendingImage> images;  // one per container, init container and volume of an image
   /// The only nodes that are tried, because every affinity term names nodes. An empty set: the terms contradict
@@ -41,8 +41,8 @@ struct PendingPod {
 
 PendingPod make_pending(const api::Pod& pod, const Profile& profile = default_profile());
 
-/// By one profile, every node answers both alike, filters and scores (not so the volumes of their claims); how far
-/// their images are spread is left out.
+/// True if, under one profile, every node filters and scores both alike (except for the volumes of their claims); the
+/// spread of their images is left out.
 bool asks_alike(const PendingPod& one, const PendingPod& other);
 
 }  // namespace spillway::scheduling

@@ -30,7 +30,7 @@ struct Placement {
   std::vector<policy::Reason> reasons;  // for the chosen node, or why every node was refused
   /// "0/3 nodes are available: 1 Insufficient memory, 2 node(s) were unschedulable."; empty if a node was found.
   std::string message;
-  /// Nodes that refused it for what pods hold: those pods leaving might help.
+  /// Nodes that refused the pod for resources of other pods: preempting those might help.
   std::vector<std::string> resolvable;
   /// The plug-ins that refused the pod on some node.
   FilterSet refused_by;
@@ -44,19 +44,19 @@ struct Survey {
   std::vector<FittingNode> fitting;        // by name, with the scores; the promised node alone, if that one takes it
   std::map<std::string, Refusal> refused;  // by node
   std::vector<std::string> excluded;       // the pod names other nodes
-  bool contradicts_itself = false;         // its terms name no node: none is filtered
-  bool scores_spread = false;              // the plugin PodTopologySpread has a say
+  bool contradicts_itself = false;         // its terms match no node: none is filtered
+  bool scores_spread = false;              // the plug-in PodTopologySpread affects the score
   bool scores_inter_pod = false;           // the plugin InterPodAffinity has one
   std::size_t looked_at = 0;               // nodes that were asked
 };
 
-/// How many nodes a search filters, and the index at which it begins, modulo their number.
+/// The number of nodes that a search filters, and the index at which it begins, modulo their number.
 struct SearchShare {
   std::size_t first = 0;
   std::size_t enough = std::numeric_limits<std::size_t>::max();  // the search ends after that many fitting nodes
 };
 
-/// `nodes` by name; `around`: who runs on them, and what else the pod is judged by.
+/// `nodes` by name; `around`: the pods of all nodes, and the other objects that filters use.
 Survey survey_nodes(const api::Pod& pod, const std::map<std::string, policy::NodeLoad>& nodes,
                     const Profile& profile = default_profile(), const VolumeFilter& volumes = {},
                     const Surroundings& around = {}, const SearchShare& share = {});
@@ -70,8 +70,8 @@ Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::Nod
                     const Profile& profile = default_profile(), const VolumeFilter& volumes = {},
                     const Surroundings& around = {});
 
-/// One node, by its number in the topology that the relations are over, and the pods that are promised it: the pod must
-/// fit with them and without. With `load` in place of what the topology knows of the node.
+/// Filters one node, by its number in the topology of the relations, with the pods that are nominated to it: the pod
+/// must fit with them and without. `load` replaces the load of the node in the topology.
 std::optional<Refusal> refuse_with_load(const PendingPod& pending, const Relations& relations, const Topology& nodes,
                                         std::size_t node, const policy::NodeLoad& load, const VolumeFilter& volumes,
                                         const Surroundings& around);
@@ -83,7 +83,7 @@ double node_share(std::size_t holders, std::size_t nodes);
 
 /// The best of them; at least one.
 Placement choose(std::span<const FittingNode> candidates, const ScoreWeights& weights);
-/// With its reasons: its total among so many candidates.
+/// The placement with its reasons: its total among so many candidates.
 Placement placement_on(const FittingNode& chosen, std::int64_t total, std::size_t candidates);
 
 /// The refusal of a pod by something that does not depend on nodes: "0/3 nodes are available: pod has unbound immediate

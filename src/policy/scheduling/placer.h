@@ -1,11 +1,11 @@
 // Places pod after pod while the nodes change in between: the result of place_pod over the same nodes, computed again
 // only for nodes that changed since a pod with equal requirements was placed. The results for such pods are kept as a
 // tournament: every node's score, and of each two nodes the better one, up to the best. If a verdict depends on other
-// nodes (topology spread, inter-pod affinity, pods that are promised a node), the scores stay valid and the winner does
-// not: a pass over the nodes finds it.
+// nodes (topology spread, inter-pod affinity, pods that are nominated to a node), the scores stay valid and the winner
+// does not: a pass over the nodes finds it.
 // Thread: one. Complexity of place(): log nodes for each changed node; one pass over the nodes if others matter; all
-// rules on all nodes for a pod with new requirements, with claims, with a promised node, or that fits nowhere.
-// Bounds: kRankingsMax tournaments, about 110 bytes a node each.
+// rules on all nodes for a pod with new requirements, with claims, with a nominated node, or that fits nowhere. Bounds:
+// kRankingsMax tournaments, about 110 bytes a node each.
 #pragma once
 
 #include "policy/scheduling/place.h"
@@ -32,12 +32,12 @@ class Placer {
 
   static constexpr std::size_t kRankingsMax = 8;
 
-  /// By name.
+  /// Loads by the name of the node.
   const std::map<std::string, policy::NodeLoad>& nodes() const { return nodes_; }
 
-  /// The node is there, or is another than it was; its pods stay.
+  /// Adds or replaces the node; its pods stay.
   void set_node(std::shared_ptr<const api::Node> node);
-  /// In place of the pods that counted on a node that is there.
+  /// Replaces the pods that count on an existing node.
   void set_pods(const std::string& node, std::span<const api::Pod* const> pods);
   /// One more pod counts on a node; one that is not there counts nothing.
   void add_pod(const std::string& node, const api::Pod& pod);
@@ -48,7 +48,7 @@ class Placer {
 
   const Surroundings& surroundings() const { return around_; }
 
-  /// That of the scheduler it names; the first one if there is none of that name.
+  /// The profile of the scheduler that the pod names; the first one if there is none of that name.
   const Profile& profile_of(const api::Pod& pod) const;
 
   /// Same result as place_pod(), by the pod's profile.
@@ -70,7 +70,7 @@ class Placer {
   std::vector<Profile> profiles_;  // never changed
   Surroundings around_;
   std::map<std::string, policy::NodeLoad> nodes_;
-  std::map<std::string, std::size_t> holders_;  // how many nodes hold each image, by every name it has
+  std::map<std::string, std::size_t> holders_;  // the number of nodes with each image, by every name of it
   std::vector<const Entry*> order_;             // by name; empty: to be made
   std::optional<Topology> topology_;            // nullopt: to be made
   std::list<Ranking> rankings_;                 // the last used first

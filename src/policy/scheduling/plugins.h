@@ -22,7 +22,7 @@ enum class Filter : std::uint8_t {
   kPodTopologySpread,
   kInterPodAffinity,
   kNodeDeclaredFeatures,
-  // With NodeConditions::kLiterally alone.
+  // Used with NodeConditions::kLiterally alone.
   kCheckNodeCondition,
   kCheckNodeMemoryPressure,
   kCheckNodePidPressure,
@@ -54,8 +54,8 @@ inline constexpr std::array<Filter, 18> kFilters{Filter::kCheckNodeCondition,
 /// "NodeUnschedulable", …
 std::string_view to_string(Filter filter);
 
-/// How pods are kept away from nodes in trouble: by the taints that the lifecycle controller derives from their
-/// conditions, or, as up to 1.17 where those taints are absent, by the conditions themselves.
+/// The way in which pods are kept away from nodes in trouble: by the taints that the lifecycle controller derives from
+/// their conditions, or, as up to 1.17 where those taints are absent, by the conditions themselves.
 enum class NodeConditions { kByTaints, kLiterally };
 
 class FilterSet {

@@ -22,7 +22,7 @@
 
 namespace spillway::scheduling {
 
-/// How long a pod that was refused is left alone at least.
+/// The shortest wait of a refused pod.
 struct Backoff {
   Duration initial = seconds(1);
   Duration max = seconds(10);
@@ -42,18 +42,18 @@ class PodQueue {
   void enter(const api::Pod& pod, Instant now);
   /// The next pod; it is being tried until refuse(), fail() or the like. nullopt: no pod is ready.
   std::optional<std::string> pop(Instant now);
-  /// It was tried in vain: something has to change first, unless something has since its turn began. `by`: the plug-ins
-  /// that refused it.
+  /// The attempt refused the pod: a change must happen first, unless one has happened since its turn began. `by`: the
+  /// plug-ins that refused it.
   void refuse(const std::string& key, Instant now, FilterSet by = {});
-  /// It was tried, and what went wrong had nothing to do with it: only its back-off has to pass.
+  /// The attempt failed for a cause outside of the pod: only its back-off has to pass.
   void fail(const std::string& key, Instant now);
-  /// Something changed that may let in a pod that was refused, or that is being tried. Others are not affected. True:
+  /// A change happened after which a refused pod, or one that is being tried, may fit. Others are not affected. True:
   /// it waits for the end of its back-off from now on.
-  /// `event`: what changed, a constant, for incoming().
+  /// `event`: the change, a constant, for incoming().
   bool wake(const std::string& key, std::string_view event = kSomeChange);
   /// Requeues the pods that were refused at this time or before.
   std::vector<std::string> wake_refused_until(Instant then);
-  /// It has a node, is gone, or is not ours any more.
+  /// The pod has a node, is deleted, or belongs to another scheduler now.
   void erase(const std::string& key);
 
   bool contains(const std::string& key) const { return pods_.contains(key); }
@@ -61,7 +61,7 @@ class PodQueue {
   /// A pod's way through the queue.
   struct Course {
     std::int64_t attempts = 0;
-    Instant waits_since;  // it entered first
+    Instant waits_since;  // when it entered first
     Instant tried_since;  // start of the last attempt
 
     friend bool operator==(const Course&, const Course&) = default;
@@ -80,18 +80,18 @@ class PodQueue {
   /// nullopt: it does not wait here.
   std::optional<Sight> find(const std::string& key) const;
 
-  /// In order of their names.
+  /// The keys ordered by name.
   std::vector<std::string> keys() const;
 
   /// Pods that were refused and not tried since, by the scheduler they name and the plug-in that refused them. Of pods
   /// that several plug-ins refused, each counts one.
   const std::map<std::pair<std::string, Filter>, std::size_t>& refusals() const { return refusals_; }
 
-  /// How many pods entered a list ("active", "backoff", "unschedulable"), by list and event; pods whose back-off is
-  /// over when they are requeued count in both lists.
+  /// The number of pods that entered a list ("active", "backoff", "unschedulable"), by list and event; pods whose
+  /// back-off is over when they are requeued count in both lists.
   const std::map<std::pair<std::string_view, std::string_view>, std::uint64_t>& incoming() const { return incoming_; }
 
-  /// When the pod that was refused first was; nullopt: none waits refused.
+  /// The time at which the longest refused pod was refused; nullopt: none waits refused.
   std::optional<Instant> refused_since() const {
     return refused_.empty() ? std::nullopt : std::optional(refused_.begin()->first);
   }
@@ -99,7 +99,7 @@ class PodQueue {
   /// nullopt: it does not wait here, or was never tried.
   std::optional<Course> course_of(const std::string& key) const;
 
-  /// When the next back-off ends; nullopt: no pod is in back-off.
+  /// The time at which the next back-off ends; nullopt: no pod is in back-off.
   std::optional<Instant> next_due() const;
 
   std::size_t active() const { return active_.size(); }

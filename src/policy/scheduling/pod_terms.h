@@ -19,7 +19,7 @@ struct PodTerm {
   std::string topology_key;
   std::int64_t weight = 0;  // weight of a preferred term
 
-  /// `ns_labels`: of the pod's namespace; nullptr: nothing is known of it, it matches by name alone.
+  /// `ns_labels`: of the pod's namespace; nullptr: unknown, the namespace matches by name alone.
   bool matches(const std::string& ns, const api::StringMap* ns_labels, const api::StringMap& labels) const;
 };
 

@@ -39,13 +39,13 @@ class PodVolumes {
   PodVolumes(const PodVolumes&) = delete;
   PodVolumes& operator=(const PodVolumes&) = delete;
 
-  /// Why the pod can run nowhere, in upstream's words; empty: it may.
+  /// The error for which the pod can run nowhere, in upstream's words; empty: none.
   const std::string& problem() const { return claims_.problem; }
 
   /// Empty: no filter has anything to ask. It lives as long as this does.
   VolumeFilter filter() const;
 
-  /// Some claims are given a volume when the pod is placed.
+  /// True if claims get a volume when the pod is placed.
   bool waits_for_claims() const { return !claims_.unbound.empty(); }
 
   storage::ClaimPlan plan(const api::ObjectMeta& node) const;
@@ -54,7 +54,7 @@ class PodVolumes {
   std::optional<Refusal> refuse(const policy::NodeLoad& node, FilterSet left_out) const;
   std::optional<Refusal> check_restrictions(const policy::NodeLoad& node) const;
   std::optional<Refusal> check_limits(const policy::NodeLoad& node) const;
-  /// By driver, what its pods use and what is attached.
+  /// By driver, the volumes that its pods use and those that are attached.
   std::map<std::string, std::set<std::string>> in_use(const policy::NodeLoad& node) const;
 
   VolumeView view_;

@@ -47,8 +47,8 @@ bool selects_for_budget(const api::PodDisruptionBudget& budget, const api::Pod& 
   return !settled.is_object() || settled.find(pod.metadata.name) == nullptr;
 }
 
-/// Checks in turn for the pods of one node if the budgets still allow an eviction. Each takes its share, even if it
-/// stays.
+/// Checks in turn for the pods of one node if the budgets still allow an eviction. Each takes its share, even if it is
+/// reprieved.
 class BudgetCheckout {
  public:
   explicit BudgetCheckout(const BudgetsByNamespace& budgets) : budgets_(budgets) {}
@@ -122,7 +122,7 @@ class PreemptionTrial {
     return refuse_with_load(pending_, relations_, topology_, node, load, view_.volumes, view_.around);
   }
 
-  /// Puts back the pods that may stay, the most important first. `lower` is in order of importance.
+  /// Reprieves the pods that may stay, the most important first. `lower` is in order of importance.
   PreemptionCandidate reprieve(std::size_t node, policy::NodeLoad left, const std::vector<PodPtr>& lower) {
     BudgetCheckout budgets(view_.budgets);
     std::vector<PodPtr> violating;
@@ -154,7 +154,7 @@ class PreemptionTrial {
   Relations relations_;  // as they are between two runs
 };
 
-/// Why it must not preempt now; empty: it may.
+/// The reason why the pod must not preempt now; empty: it may.
 std::string_view find_ineligibility(const api::Pod& pod, const Placement& refused, const PreemptionView& view) {
   if (pod.spec.preemption_policy == "Never") return kPreemptionForbidden;
   const std::string& promised = pod.status.nominated_node_name;

@@ -1,9 +1,9 @@
 // Preemption for a pod that fits nowhere: the pods of lower priority that would have to be evicted from each node, and
-// the node where that costs least. Per node all of them are removed, then as many as possible put back, those first
+// the node where that costs least. Per node all of them are removed, then as many as possible reprieved, those first
 // whose eviction would break a disruption budget, then the most important. Nodes are independent of each other: only
 // pods of one node are evicted.
-// Thread: any (pure). Bounds: as many candidates as Profile::preemption says. Complexity: of a node, its pods of lower
-// priority times what its filters cost.
+// Thread: any (pure). Bounds: as many candidates as Profile::preemption allows. Complexity: of a node, its pods of
+// lower priority times what its filters cost.
 // Source: Kubernetes docs, "Pod Priority and Preemption"; spec "Scheduler and workloads", 8; vectors
 // scheduling/preemption.
 #pragma once
@@ -38,7 +38,7 @@ using BudgetsByNamespace = std::map<std::string, std::vector<std::shared_ptr<con
 inline constexpr std::string_view kDisruptionTarget = "DisruptionTarget";
 inline constexpr std::string_view kPreemptionByScheduler = "PreemptionByScheduler";
 
-/// A node, and the pods that would have to leave it.
+/// A node, and the pods that would have to be evicted from it.
 struct PreemptionCandidate {
   std::string node;
   std::vector<PodPtr> victims;  // the most important first; at least one
@@ -58,7 +58,7 @@ struct PreemptionCost {
 
 PreemptionCost cost_of(const PreemptionCandidate& candidate);
 
-/// A write to a pod, in the order in which they are to be carried out for each.
+/// A write to a pod; the writes to one pod are in the order of their execution.
 struct PreemptionWrite {
   enum class Kind { kClearNomination, kMarkDisrupted, kDelete };
 
@@ -86,21 +86,22 @@ struct PreemptionView {
   const Surroundings& around;
   const VolumeFilter& volumes;
   const Profile& profile;
-  std::size_t first_node = 0;     // where the search begins, modulo the nodes in question
+  std::size_t first_node = 0;     // the index at which the search begins, modulo the nodes in question
   bool respects_budgets = false;  // no pod is chosen that a disruption budget protects
 };
 
-/// `refused`: what place_pod() said of the pod on these nodes.
+/// `refused`: the result of place_pod() for the pod on these nodes.
 Preemption decide_preemption(const api::Pod& pod, const Placement& refused, const PreemptionView& view);
 
-/// These pods leaving a node, with the budgets that would break.
+/// A candidate with these victims, and the budgets that their eviction would break.
 PreemptionCandidate candidate_of(std::string node, std::vector<PodPtr> victims, const BudgetsByNamespace& budgets);
 /// True if the pod, by the present state, fits on the node once these victims have left.
 bool frees_enough(const api::Pod& pod, const PreemptionCandidate& candidate, const PreemptionView& view);
-/// The one that costs least; nullopt: there are none.
+/// The candidate of the lowest cost; nullopt: there are none.
 std::optional<std::size_t> cheapest_of(const std::vector<PreemptionCandidate>& candidates);
 
-/// Everything that has to be written for a choice, but to the pod itself. `around`: who else is promised the node.
+/// Everything that has to be written for a choice, except to the pod itself. `around`: the other pods that are
+/// nominated to the node.
 std::vector<PreemptionWrite> writes_for(const api::Pod& pod, const PreemptionCandidate& choice,
                                         const Surroundings& around);
 
@@ -110,10 +111,10 @@ api::Json status_patch(const PreemptionWrite& write, std::string_view scheduler,
 /// "Preempted by pod 5f0c… on node n1": the text of a victim's event.
 std::string preempted_text(const api::Pod& pod, std::string_view node);
 
-/// One for each victim: its priority and that of the pod it leaves for.
+/// One for each victim: its priority and that of the preempting pod.
 std::vector<policy::Candidate> victims_of(const api::Pod& pod, const PreemptionCandidate& choice);
 
-/// At most so many nodes are kept in a decision.
+/// The most nodes that a decision keeps.
 inline constexpr std::size_t kNodesKept = 50;
 /// The refusals by node, sorted by name; a node with several reasons appears several times.
 std::vector<policy::Candidate> candidates_of(const Placement& refused);

@@ -43,7 +43,7 @@ struct ScoringStrategy {
   friend bool operator==(const ScoringStrategy&, const ScoringStrategy&) = default;
 };
 
-/// How evenly pods are to be spread over the values of a label of nodes.
+/// The evenness with which pods are spread over the values of a label of nodes.
 struct SpreadConstraint {
   std::int64_t max_skew = 1;
   std::string topology_key;
@@ -51,7 +51,7 @@ struct SpreadConstraint {
   api::LabelSelector selector;
   std::int64_t min_domains = 1;
   bool honors_affinity = true;  // nodes that the pod's selector and affinity rule out do not count
-  bool honors_taints = false;   // nor do nodes whose taints keep it away
+  bool honors_taints = false;   // nor do nodes whose taints keep the pod away
 
   friend bool operator==(const SpreadConstraint&, const SpreadConstraint&) = default;
 };
@@ -75,22 +75,23 @@ struct IgnoredResources {
 };
 
 struct Profile {
-  /// It is for the pods that name this scheduler.
+  /// The name of the scheduler whose pods use this profile.
   std::string scheduler = "default-scheduler";
   NodeConditions conditions = NodeConditions::kByTaints;
   FilterSet left_out;
   ScoreWeights weights;
   ScoringStrategy fit;
   IgnoredResources ignored;
-  std::vector<std::string> balanced{"cpu", "memory"};  // whose shares are to be alike
+  std::vector<std::string> balanced{"cpu", "memory"};  // resources whose shares are to be alike
   AddedAffinity added_affinity;
   NodeShare share;       // share of the nodes that extenders are called for: percentageOfNodesToScore
   bool preempts = true;  // DefaultPreemption
   CandidateShare preemption;
   std::int64_t hard_pod_affinity_weight = 1;
   bool ignore_preferred_terms_of_existing_pods = false;
-  /// For pods that have none of their own; the selector is that of their Services and owner. nullopt: those of the
-  /// system, a skew of 3 over hosts and of 5 over zones, as a wish, and zones do not matter to nodes without.
+  /// Constraints of pods that have none of their own; the selector is that of their Services and owner. nullopt: those
+  /// of the system, a skew of 3 over hosts and of 5 over zones, as a preference; nodes without a zone are not affected
+  /// by zones.
   std::optional<std::vector<SpreadConstraint>> default_constraints;
 
   friend bool operator==(const Profile&, const Profile&) = default;

@@ -78,8 +78,8 @@ class Hinter {
     return yes(filter, Why::kOutsiderDecides);
   }
 
-  /// The filter by which the node that preemption has promised to the pod refuses it from now on, whatever leaves that
-  /// node: the pod may preempt on another. A node that is gone has no name any more. nullopt: the promise stands.
+  /// The filter by which the pod's nominated node refuses it from now on, even after evictions there: the pod may
+  /// preempt on another node. A deleted node has no name any more. nullopt: the nomination is still valid.
   std::optional<Filter> breaks_promise() const {
     const policy::NodeLoad* before = change_.node_before();
     if (before == nullptr || before->node->metadata.name != pod().status.nominated_node_name) return std::nullopt;

@@ -1,8 +1,8 @@
 // Decides if a change of the cluster may make a refused pod fit, by a hint for each plug-in that refused it. A pod for
-// which all hints say no keeps waiting. A wrong yes costs one attempt; a wrong no would leave the pod waiting although
-// it fits, so that in doubt the answer is yes. Thread: any (pure). Complexity: a few comparisons; for terms, the terms.
-// Source: Kubernetes docs, "Scheduling Framework", EnqueueExtension and QueueingHint; KEP-4247; spec "Scheduler and
-// workloads", 1.
+// which all hints are negative keeps waiting. A wrong yes costs one attempt; a wrong no would leave the pod waiting
+// although it fits, so that in doubt the answer is yes. Thread: any (pure). Complexity: a few comparisons; for terms,
+// the terms. Source: Kubernetes docs, "Scheduling Framework", EnqueueExtension and QueueingHint; KEP-4247; spec
+// "Scheduler and workloads", 1.
 #pragma once
 
 #include "api/object/node.h"
@@ -47,7 +47,7 @@ class ClusterChange {
   /// Labels of a namespace.
   static ClusterChange of_namespace() { return ClusterChange(Kind::kNamespace); }
 
-  /// A Service, or what owns pods: whom it selects.
+  /// A change of a Service, or of an owner of pods: its selector.
   static ClusterChange of_owner() { return ClusterChange(Kind::kOwner); }
 
   Kind kind() const { return kind_; }
@@ -59,7 +59,7 @@ class ClusterChange {
 
   const api::Pod* pod_after() const { return pod_after_; }
 
-  /// The pod asks for less of something than before.
+  /// The pod requests less of a resource than before.
   bool requests_shrank() const { return requests_shrank_; }
 
   /// The node, without pods, before and afterwards; of a change of pods, theirs in both. nullptr: there is none.
@@ -67,7 +67,7 @@ class ClusterChange {
 
   const policy::NodeLoad* node_after() const { return node_after_ ? &*node_after_ : nullptr; }
 
-  /// As kube-scheduler calls it: "NodeAdd", "NodeUpdateNodeTaint", "AssignedPodDelete". Stable, for metrics.
+  /// The name in kube-scheduler: "NodeAdd", "NodeUpdateNodeTaint", "AssignedPodDelete". Stable, for metrics.
   std::string_view label() const;
 
  private:
@@ -85,15 +85,15 @@ class ClusterChange {
 struct QueueingHint {
   enum class Why {
     // The pod gets another turn.
-    kNobodyKnown,      // no plug-in is known to have refused it
+    kNobodyKnown,      // the plug-ins that refused it are unknown
     kNodeMayTakeIt,    // the node does not refuse it any more by the plug-in's rule
-    kRoomMade,         // a pod left its node, or asks for less
+    kRoomMade,         // a pod was removed from its node, or requests less
     kPortsFreed,       // a pod left its node, and its ports
     kOthersMoved,      // pods or domains that the plug-in counts are others
     kVolumesFreed,     // a pod left its node, and its volumes
-    kOutsiderDecides,  // an extender refused it, and its criteria are not known
+    kOutsiderDecides,  // an extender refused it, and its criteria are unknown
     kPromiseBroken,    // the node that preemption has promised it is gone, or refuses it even without pods
-    // It keeps waiting.
+    // The pod keeps waiting.
     kNotAffected,       // nothing that the plug-ins depend on has changed
     kNodeStillRefuses,  // the node refuses it all the same
     kNodeTooSmall,      // the node is too small for it even without pods
@@ -103,7 +103,7 @@ struct QueueingHint {
 
   bool queue = false;
   Why why = Why::kNotAffected;
-  /// The plug-in that gave the answer: the first that says yes, else the last one; nullopt: no plug-in was asked.
+  /// The plug-in that decided: the first with a positive hint, else the last one; nullopt: there was none.
   std::optional<Filter> by;
 
   friend bool operator==(const QueueingHint&, const QueueingHint&) = default;

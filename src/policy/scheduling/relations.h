@@ -24,7 +24,7 @@ struct FittingNode {
 
 class Relations {
  public:
-  /// By the pod's profile. The pod, the surroundings and the nodes must outlive it.
+  /// Made by the pod's profile. The pod, the surroundings and the nodes must outlive it.
   Relations(const PendingPod& pod, const Surroundings& around, Topology& nodes)
       : spread_(pod, around, nodes, *pod.profile),
         inter_pod_(*pod.pod, around, nodes, *pod.profile),
@@ -37,7 +37,7 @@ class Relations {
 
   bool scores_inter_pod() const { return inter_pod_.scores(); }
 
-  /// Nothing of it matters to this pod: every node answers for itself.
+  /// True if relations do not matter to this pod: every node is evaluated alone.
   bool none() const { return !filters() && !scores_spread() && !scores_inter_pod(); }
 
   std::optional<Refusal> refuse(std::size_t node) const {
@@ -52,7 +52,7 @@ class Relations {
     return (!asks_spread_ || spread_.admits(node)) && (!asks_inter_pod_ || inter_pod_.admits(node));
   }
 
-  /// As if that pod were on the node, too, or had left it; filters alone.
+  /// Counts as if that pod were added to the node, or removed from it; filters alone.
   void add(std::size_t node, const api::Pod& other) {
     spread_.add(node, other);
     inter_pod_.add(node, other);

@@ -46,7 +46,7 @@ Share share_of(std::string_view resource, const PendingPod& pod, const policy::N
     return {load.requested.ephemeral_storage_bytes + wanted.ephemeral_storage_bytes, all.ephemeral_storage_bytes};
   }
   const std::int64_t asked = scalar_of(wanted, resource);
-  if (asked == 0) return {};  // upstream leaves out what the pod does not ask for
+  if (asked == 0) return {};  // upstream skips resources that the pod does not request
   return {scalar_of(load.requested, resource) + asked, scalar_of(all, resource)};
 }
 
@@ -135,7 +135,7 @@ std::int64_t balance_of(const PendingPod& pod, const policy::NodeLoad& load, boo
   return static_cast<std::int64_t>((1 - deviation_of(shares)) * static_cast<double>(kScoreMax));
 }
 
-/// By how much the pod changes the balance of the node: 75 if it does not.
+/// The change of the node's balance by the pod: 75 for none.
 std::int64_t score_of_balance(const PendingPod& pod, const policy::NodeLoad& load) {
   if (!asks_for_balance(pod)) return 0;
   const std::int64_t change = balance_of(pod, load, true) - balance_of(pod, load, false);
@@ -200,7 +200,7 @@ namespace {
 
 std::int64_t weigh_inter_pod(const Score& score, const ScoreBounds& among, std::int64_t weight) {
   if (!score.inter_pod || !among.inter_pod_least || among.inter_pod_most <= *among.inter_pod_least) return 0;
-  // In doubles, and cut off: 29 of 100 are 28 points.
+  // Computed in doubles, and cut off: 29 of 100 are 28 points.
   const auto above = static_cast<double>(*score.inter_pod - *among.inter_pod_least);
   const auto range = static_cast<double>(among.inter_pod_most - *among.inter_pod_least);
   return weight * static_cast<std::int64_t>(static_cast<double>(kScoreMax) * (above / range));

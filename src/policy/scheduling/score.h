@@ -1,5 +1,5 @@
-// How good a node is for a pod: upstream's aspects and weights. What depends on the other candidates (taints, affinity,
-// other pods) is counted here and set in proportion by weigh().
+// Scores a node for a pod by upstream's aspects and weights. Aspects that depend on the other candidates (taints,
+// affinity, other pods) are counted here and set in proportion by weigh().
 // Thread: any (pure). Source: Kubernetes docs, "Scheduler Configuration" (default weights), NodeResourcesFit,
 // NodeResourcesBalancedAllocation, ImageLocality, TaintToleration, NodeAffinity, InterPodAffinity, PodTopologySpread;
 // vectors scheduling/score_plugins, scheduling/full_schedule, scheduling/balanced_allocation.
@@ -29,7 +29,7 @@ struct Score {
 /// True if the pod requests any of the resources whose balance counts; the balance of other pods scores nothing.
 bool asks_for_balance(const PendingPod& pod);
 
-/// Without what depends on other nodes.
+/// The aspects that do not depend on other nodes.
 Score score_node(const PendingPod& pod, const policy::NodeLoad& node);
 
 /// The lowest and highest values among the candidates, for scores that are set in proportion to each other.

@@ -24,7 +24,7 @@ namespace spillway::scheduling {
 /// A node's number in the counts: small, and reused after the node is gone.
 using Slot = std::uint32_t;
 
-/// How many pods are on each node that has any, in order of their slots: few bytes each, and read from end to end.
+/// The number of pods on each node that has any, in order of their slots: few bytes each, and read from end to end.
 class SlotCounts {
  public:
   struct Here {
@@ -67,7 +67,7 @@ class Surroundings {
   void add(const std::string& node, const api::Pod& pod);
   /// No pod is on it.
   void clear(const std::string& node);
-  /// As clear(), and its slot is free.
+  /// Clears the node as clear() does, and frees its slot.
   void forget(const std::string& node);
 
   /// nullopt: no such namespace any more.
@@ -83,7 +83,7 @@ class Surroundings {
 
   /// nullptr: unknown.
   const api::StringMap* labels_of(const std::string& ns) const;
-  /// Everything that the Services and the owner that select a pod ask for; nullopt: nothing does.
+  /// The joint selector of the Services and the owner that select a pod; nullopt: there are none.
   std::optional<api::LabelSelector> selector_for(const api::Pod& pod) const;
   /// The pods that are promised the node, with at least the priority of `to`, without `to` itself.
   std::vector<const api::Pod*> promised(const std::string& node, const api::Pod& to) const;

@@ -23,10 +23,10 @@ class TopologySpread {
   /// The pod and the surroundings must outlive it.
   TopologySpread(const PendingPod& pod, const Surroundings& around, Topology& nodes, const Profile& profile);
 
-  /// Some node might refuse.
+  /// True if a node might be refused.
   bool filters() const { return !required_.empty(); }
 
-  /// Some node is worth more than others.
+  /// True if the scores of nodes may differ.
   bool scores() const { return !wished_.empty(); }
 
   /// nullopt: the node, by its number, takes it.
@@ -35,7 +35,7 @@ class TopologySpread {
   /// The same without words.
   bool admits(std::size_t node) const { return find_broken(node) == nullptr; }
 
-  /// As if that pod were there, too, or had left; filters alone.
+  /// Counts as if that pod were added, or removed; filters alone.
   void add(std::size_t node, const api::Pod& other) { count(node, other, 1); }
 
   void remove(std::size_t node, const api::Pod& other) { count(node, other, -1); }
@@ -60,10 +60,10 @@ class TopologySpread {
   /// nullptr: none.
   const Counted* find_broken(std::size_t node) const;
   void count(std::size_t node, const api::Pod& other, std::int64_t pods);
-  /// On each node.
+  /// The number of matching pods on each node.
   std::vector<std::int64_t> count_pods(const api::LabelSelector& selector) const;
   bool has_all_labels(const std::vector<Counted>& constraints, std::size_t node) const;
-  /// Not every node counts.
+  /// True if some nodes do not count.
   bool is_choosy(const SpreadConstraint& constraint) const;
   bool counts(const SpreadConstraint& constraint, std::size_t node) const;
   /// Sums a count of pods per node into one per domain.

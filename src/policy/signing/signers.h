@@ -33,13 +33,13 @@ struct RequestedCertificate {
 /// system:masters.
 std::optional<std::string> creation_refusal(std::string_view signer, const RequestedCertificate& wanted);
 
-/// Why that signer does not sign this. `usages` as in spec.usages; their order and repeats do not matter. Signers that
-/// are not Kubernetes' own have no rule here.
+/// The reason why that signer does not sign the request. `usages` as in spec.usages; their order and repeats do not
+/// matter. There are no rules for signers that are not Kubernetes' own.
 std::optional<std::string> signature_refusal(std::string_view signer, const RequestedCertificate& wanted,
                                              std::span<const std::string> usages);
 
-/// Why a request for a node's certificate, client or serving, may not be approved automatically: its requestor must be
-/// the node that it names.
+/// The reason why a request for a node's certificate, client or serving, may not be approved automatically: its
+/// requestor must be the node that it names.
 std::optional<std::string> own_node_refusal(const RequestedCertificate& wanted, std::string_view requestor,
                                             std::span<const std::string> groups);
 

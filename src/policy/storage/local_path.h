@@ -1,6 +1,6 @@
-// The rules of the class local-path: which claims a node's process makes a directory for, the volume that stands for
-// it, and when the directory is removed again. Thread: any (pure). Source: Kubernetes docs, "Storage Classes",
-// "Persistent Volumes", Provisioning, Reclaiming, Delete; "Volumes", local.
+// The rules of the class local-path: the claims for which a node's process makes a directory, the volume object of the
+// directory, and its removal. Thread: any (pure). Source: Kubernetes docs, "Storage Classes", "Persistent Volumes",
+// Provisioning, Reclaiming, Delete; "Volumes", local.
 #pragma once
 
 #include "api/json/json.h"
@@ -50,8 +50,8 @@ struct RemovalDecision {
   friend bool operator==(const RemovalDecision&, const RemovalDecision&) = default;
 };
 
-/// Only a released volume of this provisioner and policy Delete is removed, and only the directory that
-/// local_volume() would have named for it: an edited path removes nothing.
+/// Only a released volume of this provisioner and policy Delete is removed, and only the directory that local_volume()
+/// would have named for it: nothing is removed for an edited path.
 RemovalDecision decide_removal(const api::PersistentVolume& volume, const LocalFolders& folders);
 
 /// The document of the class.

@@ -34,17 +34,17 @@ using ClaimPtr = std::shared_ptr<const api::PersistentVolumeClaim>;
 
 struct UnboundClaim {
   ClaimPtr claim;
-  std::vector<VolumePtr> volumes;  // that it may get
+  std::vector<VolumePtr> volumes;  // candidates for the claim
   std::shared_ptr<const api::StorageClass> storage_class;
 };
 
 /// The claims of one pod, parsed once and checked against every node.
 struct PodClaims {
-  /// Why the pod can run nowhere, in upstream's words; empty: it may.
+  /// The error for which the pod can run nowhere, in upstream's words; empty: none.
   std::string problem;
   std::vector<VolumePtr> bound;
   Reaches reaches = is_reached_from;
-  /// Those that are bound when the pod is placed.
+  /// The claims that are bound when the pod is placed.
   std::vector<UnboundClaim> unbound;
   /// Names of the ReadWriteOncePod claims.
   std::vector<std::string> exclusive;
@@ -56,7 +56,7 @@ PodClaims claims_for(const api::Pod& pod, const StorageLookup& lookup);
 struct ClaimPlan {
   std::string refusal;  // upstream's words; empty: the node will do
   std::vector<std::pair<ClaimPtr, VolumePtr>> bindings;
-  /// A volume is to be made for them there, by the provisioner of their class.
+  /// Claims for which the provisioner of their class has to make a volume there.
   std::vector<ClaimPtr> provisions;
 };
 

@@ -16,25 +16,25 @@ namespace spillway::storage {
 
 using VolumePtr = std::shared_ptr<const api::PersistentVolume>;
 
-/// By the annotation of old, else by the field. A claim that names none has an empty class.
+/// The class by the former annotation, else by the field. A claim that names none has an empty class.
 std::string class_of(const api::PersistentVolumeClaim& claim);
 std::string class_of(const api::PersistentVolume& volume);
-/// The claim says nothing of a class, not even that it wants none.
+/// True if the claim does not mention a class, not even the empty one.
 bool names_no_class(const api::PersistentVolumeClaim& claim);
 
 /// The volume's claimRef names the claim, with its uid or without any.
 bool is_reserved_for(const api::PersistentVolume& volume, const api::PersistentVolumeClaim& claim);
-/// With its uid.
+/// True if the volume is bound to this claim, by name and uid.
 bool is_bound_to(const api::PersistentVolume& volume, const api::PersistentVolumeClaim& claim);
 
-/// Why a volume that the claim names cannot be its, in upstream's words; nullopt: it can.
+/// The reason why a volume that the claim names cannot be bound, in upstream's words; nullopt: it can.
 std::optional<std::string> mismatch_of(const api::PersistentVolume& volume, const api::PersistentVolumeClaim& claim);
 
 /// The volume is reached from this node.
 bool is_reached_from(const api::PersistentVolume& volume, const api::ObjectMeta& node);
 
 struct MatchRules {
-  /// Only what is reached from where the pod goes; empty: wherever it is.
+  /// True if the volume can be reached from the pod's node; empty: every volume can.
   std::function<bool(const api::PersistentVolume& volume)> reached = {};
   /// Bound when a pod is placed: without a place only a volume that is reserved for the claim.
   bool delayed = false;

@@ -23,7 +23,7 @@ StorageStep to_phase(const api::PersistentVolume& volume, std::string_view phase
   return {StorageWrite{WriteTo::kVolumeStatus, {}, volume.metadata.name, std::move(patch)}, std::move(event)};
 }
 
-/// Takes the claim off the volume; a volume that a user reserved stays reserved for a claim of that name.
+/// Unbinds the claim from the volume; a volume that a user reserved stays reserved for a claim of that name.
 StorageStep unbind(const api::PersistentVolume& volume) {
   Json patch = guarded_patch(volume.metadata);
   if (volume.metadata.annotations.contains(api::kBoundByController)) {

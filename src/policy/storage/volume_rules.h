@@ -7,12 +7,12 @@
 
 namespace spillway::storage {
 
-/// The claim that the volume's claimRef names, as it is known.
+/// The claim that the volume's claimRef names, as far as it is known.
 struct VolumeView {
   const api::PersistentVolume* volume = nullptr;
   /// Null: there is none of that name and uid.
   const api::PersistentVolumeClaim* claim = nullptr;
-  /// The API server said so just now, not a cache.
+  /// The API server has just confirmed it, not only a cache.
   bool claim_is_gone = false;
 };
 

@@ -28,7 +28,7 @@ void check_default(const Node& node, const std::string& path, bool within_meta, 
   errors.add(std::move(found));
 }
 
-/// Those within additionalProperties as well, which fill in what is null there.
+/// Also checks defaults within additionalProperties, which replace null there.
 void check_below(const Node& node, const std::string& path, bool resource, bool within_meta, RuleUnits& units,
                  api::FieldErrors& errors) {
   if (errors.full()) return;

@@ -10,7 +10,7 @@ namespace spillway::structural {
 
 struct Node;
 
-/// `path`: where the document of the schema stands. All defaults together may take what the rules of one object may.
+/// `path`: the path of the schema document. All defaults together may cost as much as the rules of one object.
 void check_defaults(const Node& root, std::string_view path, api::FieldErrors& errors);
 
 }  // namespace spillway::structural

@@ -1,5 +1,5 @@
-// Resources within resources (x-kubernetes-embedded-resource): they say what they are, and their metadata is metadata.
-// Thread: any (pure). Source: Kubernetes docs, "Extend the Kubernetes API with CustomResourceDefinitions",
+// Resources within resources (x-kubernetes-embedded-resource): checks that they have apiVersion and kind, and valid
+// metadata. Thread: any (pure). Source: Kubernetes docs, "Extend the Kubernetes API with CustomResourceDefinitions",
 // RawExtension.
 #pragma once
 
@@ -12,8 +12,7 @@ namespace spillway::structural {
 
 struct Node;
 
-/// Adds what is wrong with the resources that are embedded in the value, or which it is itself. `prefix` stands before
-/// the fields that are told.
+/// Adds the errors of embedded resources in the value, or of the value itself. `prefix` precedes the reported fields.
 void check_embedded(const Node& node, const api::Json& value, std::string_view prefix, api::FieldErrors& errors);
 
 }  // namespace spillway::structural

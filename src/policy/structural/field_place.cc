@@ -8,7 +8,7 @@ namespace spillway::structural {
 
 namespace {
 
-/// Takes what stands between single quotes; nullopt: malformed.
+/// Takes the text between single quotes; nullopt: malformed.
 std::optional<std::string> take_quoted(std::string_view& rest) {
   constexpr std::string_view kEscapes = "abfnrtv'\\";
   constexpr std::string_view kMeanings = "\a\b\f\n\r\t\v'\\";

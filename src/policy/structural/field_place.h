@@ -10,7 +10,7 @@
 
 namespace spillway::structural {
 
-/// As fields are told: "spec.replicas", "a.b[c]". nullopt: the path is malformed, or leads to no field of the schema.
+/// The path as errors name it: "spec.replicas", "a.b[c]". nullopt: malformed, or no field of the schema.
 std::optional<std::string> field_place(const Node& node, std::string_view path);
 
 /// The schema that `path` (".spec.replicas", members alone) leads to; nullptr: there is none.

@@ -1,4 +1,4 @@
-// Texts that a schema asks to be of a format. Formats that are not known ask nothing.
+// Checks texts for the format that a schema requires. Unknown formats require nothing.
 // Thread: any (pure). Source: Kubernetes docs, CustomResourceDefinition v1, JSONSchemaProps, format; RFC 3339, RFC
 // 4122, RFC 4291, RFC 5322.
 #pragma once
@@ -37,9 +37,9 @@ enum class Format : std::uint8_t {
   kUuid5,
 };
 
-/// Points between words may be left out: "date-time", "datetime". kNone: not known.
+/// Hyphens between words may be left out: "date-time", "datetime". kNone: unknown.
 Format parse_format(std::string_view name);
-/// As messages name it: "date-time".
+/// The name in messages: "date-time".
 std::string_view to_string(Format format);
 
 bool has_format(Format format, std::string_view text);

@@ -24,7 +24,7 @@ class JsonPath {
   /// what of it is not understood.
   static Result<JsonPath> parse(std::string_view text);
 
-  /// In the order of the object; nothing where a step leads nowhere. The values belong to the object.
+  /// Values in the order of the object; none if a step leads nowhere. The values belong to the object.
   std::vector<const api::Json*> find(const api::Json& object) const;
 
  private:

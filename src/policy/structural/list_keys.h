@@ -1,5 +1,5 @@
-// Elements of a list by what tells them apart: their keys in a list of type map, their place in one of no type.
-// Thread: any (pure). Source: Kubernetes docs, "Server-Side Apply", merge strategy; "Extend the Kubernetes API with
+// Identifies elements of a list: by their keys in a list of type map, by their index in one of no type. Thread: any
+// (pure). Source: Kubernetes docs, "Server-Side Apply", merge strategy; "Extend the Kubernetes API with
 // CustomResourceDefinitions", validation ratcheting.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Lists that are sets or maps: nothing, or no key, comes twice. Thread: any (pure). Source: Kubernetes docs,
-// "Server-Side Apply", merge strategy.
+// Lists that are sets or maps: checks that no element, or no key, occurs twice. Thread: any (pure). Source: Kubernetes
+// docs, "Server-Side Apply", merge strategy.
 #pragma once
 
 #include "api/exchange/status.h"
@@ -9,7 +9,7 @@ namespace spillway::structural {
 
 struct Node;
 
-/// The second of those that are the same is told, whatever follows.
+/// Reports the second of equal elements, and no later one.
 void check_lists(const Node& root, const api::Json& object, api::FieldErrors& errors);
 
 }  // namespace spillway::structural

@@ -18,7 +18,7 @@ namespace spillway::structural {
 
 namespace {
 
-/// Rules may count on the object being as its schema says but for such as the others.
+/// True for errors after which rules are not evaluated: they assume that the object has the form of its schema.
 bool keeps_from_rules(const api::FieldError& error) {
   using enum api::FieldReason;
   constexpr std::array kBasic{kRequired, kNotSupported, kTooLong, kTooMany, kTypeInvalid};
@@ -34,8 +34,8 @@ void check_lists_of_update(const Node& root, const api::Json& object, const api:
   if (before.empty()) errors.add(std::move(found));
 }
 
-/// Rules count on defaults. What did not fit before, when the schema came after the object, may be changed as any
-/// other.
+/// Rules assume defaults. An object whose defaults did not fit before, because it is older than the schema, may still
+/// be changed.
 bool lacks_room(const Schema& schema, const api::Json& object, const api::Json* old) {
   return !defaults_fit(schema, object) && (old == nullptr || defaults_fit(schema, *old));
 }

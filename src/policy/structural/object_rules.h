@@ -8,9 +8,9 @@
 
 namespace spillway::structural {
 
-/// Adds everything that is wrong with an object whose own kind, apiVersion and metadata are checked elsewhere: its
-/// values, resources embedded in it, lists that are sets or maps, then the rules of its schema. `old`: what is updated;
-/// null: it is created. What an update leaves as it was is not told again. An object whose defaults do not fit
+/// Adds all errors of an object whose own kind, apiVersion and metadata are checked elsewhere: its values, resources
+/// embedded in it, lists that are sets or maps, then the rules of its schema. `old`: the object before an update; null:
+/// a create. Errors in unchanged parts of an update are not reported again. An object whose defaults do not fit
 /// (object_shape.h) is refused for that alone.
 void validate_object(const Schema& schema, const api::Json& object, const api::Json* old, api::FieldErrors& errors);
 

@@ -19,9 +19,9 @@ bool is_type_or_metadata(std::string_view name) {
   return name == "apiVersion" || name == "kind" || name == "metadata";
 }
 
-/// The schema of a value, or the built-in type that it has whatever the schema says.
+/// The schema of a value, or its built-in type, which overrides the schema.
 struct Known {
-  const Node* node = nullptr;           // null: nothing is known
+  const Node* node = nullptr;           // null: unknown
   bool resource = false;                // kind, apiVersion and metadata stay
   bool keeps = false;                   // unknown members are kept
   const api::Type* metadata = nullptr;  // a resource's metadata has the fields of this type; null: any
@@ -48,7 +48,7 @@ class Pruner {
     return std::move(dropped_);
   }
 
-  /// False: nothing has to go, and nothing was changed. A document that is shared stays shared then.
+  /// False: nothing has to be removed, and the document was not changed. A shared document stays shared then.
   bool has_surplus(const Known& known, const Json& value) const {
     if (const Json::Object* object = value.if_object()) {
       return std::ranges::any_of(*object, [&](const auto& member) {
@@ -107,7 +107,7 @@ class Pruner {
     return {.goes_on = true, .known = {.built_in = field->message}};
   }
 
-  /// nullopt: elements stay as they are.
+  /// nullopt: elements are not pruned.
   static std::optional<Known> items_of(const Known& known) {
     if (known.built_in != nullptr) return known;
     const Node* items = known.node == nullptr ? nullptr : known.node->items.get();
@@ -126,7 +126,7 @@ class Pruner {
   std::vector<std::string> dropped_;
 };
 
-/// Neither may it be null nor is there anything to put instead.
+/// True if the value may not be null and has no default to replace it.
 bool is_plain(const Node* node) {
   return node != nullptr && !node->nullable && node->default_value.is_null();
 }

@@ -14,14 +14,14 @@ namespace spillway::structural {
 
 struct Node;
 
-/// Removes what the schema does not know; kind, apiVersion and metadata of the object and of resources embedded in it
-/// stay. What went, as "spec.a" or "spec.list[0].b": sorted, at most api::kComplaintsMax of them.
+/// Removes fields unknown to the schema; kind, apiVersion and metadata of the object and of embedded resources stay.
+/// Returns the removed fields, as "spec.a" or "spec.list[0].b": sorted, at most api::kComplaintsMax of them.
 std::vector<std::string> prune(const Schema& schema, api::Json& object);
 /// The same of a value that one schema of it describes.
 std::vector<std::string> prune_value(const Node& node, api::Json& value);
 
-/// Bytes that defaults may add to one object: of their names and texts, and kFillBytes for each. Defaults lie within
-/// defaults, and in every element of a list: what they come to is no matter of what they are in the schema.
+/// Bytes that defaults may add to one object: of their names and texts, and kFillBytes for each. Defaults apply within
+/// defaults, and in every element of a list: their total is not bounded by their size in the schema.
 inline constexpr std::size_t kDefaultBytesMax = 4U << 20U;
 inline constexpr std::size_t kFillBytes = 64;
 

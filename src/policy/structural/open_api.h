@@ -7,12 +7,12 @@
 
 namespace spillway::structural {
 
-/// For OpenAPI v3: what the schema says, without kind, apiVersion and metadata of its root, which are those of any
-/// resource. Resources embedded in it have theirs.
+/// The schema for OpenAPI v3, without kind, apiVersion and metadata of its root, which are those of any resource.
+/// Embedded resources have theirs.
 api::Json open_api_v3(const Schema& schema);
 
-/// For OpenAPI v2, which knows less: combinations and nullable are left out, and with nullable the type; int-or-string
-/// has no type; below what keeps unknown members nothing is said.
+/// The schema for OpenAPI v2, which has fewer features: combinations and nullable are left out, and with nullable the
+/// type; int-or-string has no type; members below one that keeps unknown fields are left out.
 api::Json open_api_v2(const Schema& schema);
 
 }  // namespace spillway::structural

@@ -23,8 +23,8 @@ struct PrinterColumn {
 /// One entry of additionalPrinterColumns; nullopt: its path is not understood.
 std::optional<PrinterColumn> read_printer_column(const api::Json& column);
 
-/// Null: there is nothing, or it is of another type. A string shows what is no string as JSON, a date is the text that
-/// stands there.
+/// Null: the value is absent, or of another type. A string column shows other types as JSON, a date column shows the
+/// text.
 api::Json printer_cell(const PrinterColumn& column, const api::Json& object);
 
 }  // namespace spillway::structural

@@ -1,5 +1,5 @@
-// One entry of x-kubernetes-validations: an expression over the value that the schema describes, and what is said when
-// it does not hold. Immutable. Thread: any. Source: Kubernetes docs, "Extend the Kubernetes API with
+// One entry of x-kubernetes-validations: an expression over the value that the schema describes, and the message if it
+// is false. Immutable. Thread: any. Source: Kubernetes docs, "Extend the Kubernetes API with
 // CustomResourceDefinitions", validation rules.
 #pragma once
 
@@ -14,9 +14,9 @@ struct Rule {
   std::string text;                          // without blanks around it
   std::string message;                       // the same; empty: there is none
   std::string reason;                        // "FieldValueForbidden", …; empty: invalid
-  std::string place;                         // below the value, as fields are told: "a.b"; empty: the value itself
+  std::string place;                         // path below the value, as in errors: "a.b"; empty: the value itself
   std::optional<cel::SelfExpression> holds;  // nullopt: it does not compile
-  std::string why_not;                       // it does not compile
+  std::string why_not;                       // the error of its compilation
   std::optional<cel::SelfExpression> words;  // messageExpression
 };
 

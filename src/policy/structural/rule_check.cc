@@ -123,7 +123,7 @@ class RuleCheck {
     return !units_.spent();
   }
 
-  /// nullopt: there is none, or it is none that could be told.
+  /// nullopt: the rule has no message expression, or its value is unusable.
   std::optional<std::string> made_message(const Rule& rule, const cel::Value& self, const cel::Value* old_self) {
     if (!rule.words) return std::nullopt;
     cel::Budget budget(kRuleUnitsMax);

@@ -25,8 +25,8 @@ struct RuleUnits {
   bool spent() const { return used > kObjectRuleUnitsMax; }
 };
 
-/// Adds what does not hold. `old`: what the value was; null: it was not there, and rules that compare are not asked.
-/// `prefix` stands before the fields that are told.
+/// Adds errors for rules that do not hold. `old`: the previous value; null: there was none, and rules that compare are
+/// skipped. `prefix` precedes the reported fields.
 void check_rules(const Node& node, const api::Json& value, const api::Json* old, std::string_view prefix,
                  RuleUnits& units, api::FieldErrors& errors);
 

@@ -54,10 +54,10 @@ class RuleReader {
   }
 
  private:
-  /// This is what is around a schema.
+  /// The context of a schema.
   struct Around {
     std::string apart = {};              // from where on old values cannot be found; empty: they can
-    std::optional<std::uint64_t> times;  // how often its values are there at most; nullopt: nothing says
+    std::optional<std::uint64_t> times;  // the highest number of its values; nullopt: unbounded
   };
 
   static std::optional<std::uint64_t> product(const std::optional<std::uint64_t>& times,
@@ -108,7 +108,7 @@ class RuleReader {
         what, shown);
   }
 
-  /// The dearest of those that are too dear are told if the whole is.
+  /// The most expensive rules are reported if the total is too high.
   void note_cost(std::uint64_t cost, const std::string& at) {
     constexpr std::size_t kToldMax = 4;
     total_ = total_ > std::numeric_limits<std::uint64_t>::max() - cost ? std::numeric_limits<std::uint64_t>::max()
@@ -137,7 +137,7 @@ class RuleReader {
     return found->second;
   }
 
-  /// This is what is wrong with the texts of a rule.
+  /// Checks the texts of a rule.
   bool check_texts(const Json& rule, const std::string& at) {
     const std::size_t before = errors_.errors().size();
     const std::string_view message = rule.string_at({"message"});

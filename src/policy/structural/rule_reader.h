@@ -15,8 +15,8 @@ namespace spillway::structural {
 inline constexpr std::size_t kRulesMax = 1'000;                // rules in one schema
 inline constexpr std::size_t kRuleTextBytesMax = 256U << 10U;  // all their texts together
 
-/// Compiles x-kubernetes-validations of the document into `root`, which was read from it. Adds what is wrong with them;
-/// a rule that does not compile keeps its place and says why when it is asked.
+/// Compiles x-kubernetes-validations of the document into `root`, which was read from it. Adds their errors; a rule
+/// that does not compile keeps its place and returns the error when it is evaluated.
 /// Costs are limited, and macros of later releases refused, where the schema is new.
 void read_rules(const api::Json& document, std::string_view path, cel::Age age, Node& root, api::FieldErrors& errors);
 

@@ -1,6 +1,5 @@
-// How large values of a schema can be, as far as costs of rules are estimated by it. Thread: any (pure).
-// Source: Kubernetes docs, "Extend the Kubernetes API with CustomResourceDefinitions", resource use by validation
-// functions.
+// The largest sizes of values of a schema, for estimates of the costs of rules. Thread: any (pure). Source: Kubernetes
+// docs, "Extend the Kubernetes API with CustomResourceDefinitions", resource use by validation functions.
 #pragma once
 
 #include "policy/cel/estimate.h"
@@ -14,7 +13,7 @@ namespace spillway::structural {
 /// Null: expressions do not see such values. `resource`: the schema is one of whole objects.
 std::shared_ptr<const cel::Sizes> rule_sizes(const Node& node, bool resource);
 
-/// How often such a value fits into the largest request.
+/// The number of times that such a value fits into the largest request.
 std::uint64_t times_in_request(const cel::Sizes& sizes);
 
 }  // namespace spillway::structural

@@ -11,8 +11,7 @@
 
 namespace spillway::structural {
 
-/// This is what stands before the place of a type in its name; texts of errors have cel::kSelfTypeName for the place of
-/// self.
+/// The mark before the path of a type in its name; texts of errors have cel::kSelfTypeName for the path of self.
 inline constexpr char kTypeRoot = '\x01';
 
 class RuleTypes {
@@ -23,7 +22,7 @@ class RuleTypes {
 
   /// nullptr: expressions do not see such values.
   const cel::Type* of(const Node& node) const;
-  /// This is what the type of that node is called, whether it is one with a name or not.
+  /// The name of the type of that node, declared or generated.
   const std::string& name_of(const Node& node) const;
 
  private:

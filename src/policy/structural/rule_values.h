@@ -14,7 +14,7 @@
 
 namespace spillway::structural {
 
-/// "a__dash__b", "__namespace__"; empty: it cannot be said.
+/// "a__dash__b", "__namespace__"; empty: the name cannot be escaped.
 std::string escaped_name(std::string_view name);
 
 /// True for a schema whose values differ between expressions and documents: numbers, times, durations, bytes, lists

@@ -1,4 +1,4 @@
-// Members of a schema document by their names; what is absent or of another type says nothing. Thread: any (pure).
+// Members of a schema document by their names; a member of another type counts as absent. Thread: any (pure).
 #pragma once
 
 #include "api/json/json.h"
@@ -15,7 +15,7 @@ inline bool flag(const api::Json& schema, std::string_view name) {
   return value != nullptr && value->if_bool().value_or(false);
 }
 
-/// There, and not null.
+/// True if the member exists and is not null.
 inline bool has_member(const api::Json& schema, std::string_view name) {
   const api::Json* value = schema.find(name);
   return value != nullptr && !value->is_null();

@@ -161,7 +161,7 @@ class StructuralRules {
     }
   }
 
-  /// Its type, and what name and generateName may be.
+  /// True if metadata only restricts name and generateName.
   static bool is_plain_metadata(const Json& metadata) {
     if (!metadata.is_object()) return true;
     const Json::Object& properties = object_member(metadata, "properties");
@@ -220,8 +220,8 @@ class StructuralRules {
     }
   }
 
-  /// Every property in a combination (anyOf, …) must also be declared outside of it. `schema` stands at `at`, the
-  /// combination at `path`.
+  /// Every property in a combination (anyOf, …) must also be declared outside of it. `at`: the path of `schema`,
+  /// `path`: that of the combination.
   void check_complete(const Json& schema, const Json& checks, const std::string& at, const std::string& path,
                       bool nested) {
     if (errors_.full()) return;
@@ -261,7 +261,7 @@ class DocumentRules {
   struct Around {
     bool root = false;
     bool within_meta = false;           // inside a resource: kind, apiVersion, metadata
-    std::string_view no_defaults = {};  // why there can be none
+    std::string_view no_defaults = {};  // why defaults are not allowed
   };
 
   void check(const Json& schema, const std::string& path, const Around& around) {
@@ -493,7 +493,7 @@ class DocumentRules {
   FieldErrors& errors_;
 };
 
-/// Something that has no place in a structural schema at all: the other rules say so.
+/// True for a construct that a structural schema cannot contain at all: the other rules report it.
 bool is_beyond_structure(const Json& schema) {
   for (const std::string_view name : {"additionalItems", "dependencies", "$ref"}) {
     if (has_member(schema, name)) return true;

@@ -38,7 +38,7 @@ ListType list_type_of(const Json& schema) {
   return text.empty() ? ListType::kUnset : ListType::kAtomic;
 }
 
-/// Only where it is asked of texts, or of anything.
+/// The format, if it applies to texts or to any type.
 Format format_of(const Json& schema, ValueType type) {
   const bool texts =
       type == ValueType::kString || (type == ValueType::kAny && !flag(schema, "x-kubernetes-int-or-string"));

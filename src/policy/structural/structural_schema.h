@@ -26,8 +26,8 @@ class Schema {
   /// Keeps any object as it is and asks nothing of it.
   Schema();
 
-  /// Adds everything that is wrong; what is returned is of use only if nothing was added. `path` is where the document
-  /// stands: "spec.validation.openAPIV3Schema".
+  /// Adds all errors; the result is usable only if none was added. `path` is the path of the document:
+  /// "spec.validation.openAPIV3Schema".
   static Schema read(const api::Json& document, std::string_view path, api::FieldErrors& errors);
 
   /// Parses a schema that was accepted before. nullopt: it is no schema at all, or exceeds a limit.
@@ -35,7 +35,7 @@ class Schema {
 
   const Node& root() const { return *root_; }
 
-  /// As it was read.
+  /// The document that was read.
   const api::Json& document() const { return document_; }
 
  private:

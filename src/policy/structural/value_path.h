@@ -1,5 +1,5 @@
-// Where a value stands within an object, as text only where there is something to tell. A step keeps a pointer to the
-// one before it, which has to outlive it. Thread: any.
+// The path of a value within an object, converted to text only for an error. A step keeps a pointer to the one before
+// it, which has to outlive it. Thread: any.
 #pragma once
 
 #include "api/exchange/status.h"
@@ -53,7 +53,7 @@ class ValuePath {
   Kind kind_ = Kind::kRoot;
 };
 
-/// "<nil>" for the root, as upstream tells what is wrong with no field at all.
+/// "<nil>" for the root, as upstream reports an error without a field.
 inline std::string field_or_nil(std::string field) {
   return field.empty() ? "<nil>" : std::move(field);
 }

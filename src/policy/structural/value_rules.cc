@@ -65,7 +65,7 @@ std::string_view type_name(const Json& value) {
 /// True for numbers that Go's decoder reads as integers: no fraction, and in range.
 bool is_whole(const Json& value) {
   const std::optional<double> number = value.if_double();
-  constexpr double kExact = 9007199254740991;  // beyond, whole numbers are no longer told from others
+  constexpr double kExact = 9007199254740991;  // above it, doubles do not represent every whole number
   return number && std::trunc(*number) == *number && std::abs(*number) <= kExact;
 }
 
@@ -202,7 +202,7 @@ class ValueRules {
     }
   }
 
-  /// Told of no field.
+  /// An error without a field.
   FieldError about_combination(const ValuePath& path, std::string_view what) const {
     api::FieldErrors one;
     one.invalid(prefix_.empty() ? "<nil>" : prefix_, Json(""), fmt::format("\"{}\" {}", path.dotted(), what));

@@ -14,7 +14,7 @@
 
 namespace spillway::webhooks {
 
-/// As many values as the objects of one review may have: a review has 1 MiB, or one object.
+/// The most values of the objects of one review: a review has 1 MiB, or one object.
 inline constexpr std::size_t kConvertedValuesMax = 400'000;
 
 struct ConversionRequest {

@@ -39,16 +39,16 @@ struct Subject {
   bool is_namespace() const { return names.front() == ResourceName{"", "v1", "namespaces"}; }
 };
 
-/// Does the rule fit the request under this name?
+/// True if the rule matches the request under this name.
 bool fits(const Rule& rule, const Subject& subject, const ResourceName& name);
 
-/// Under which of its names one of the rules fits the request; null: none does. `equivalent`: any name counts, not only
-/// the one that was named.
+/// The name under which one of the rules matches the request; null: none does. `equivalent`: any name counts, not only
+/// the requested one.
 const ResourceName* matched_name(std::span<const Rule> rules, bool equivalent, const Subject& subject);
 const ResourceName* matched_name(const Webhook& webhook, const Subject& subject);
 
-/// Configurations of webhooks and admission policies are never judged by either: one that refuses everything could not
-/// be taken away.
+/// Configurations of webhooks and admission policies are exempt from both: one that rejects everything could not be
+/// deleted otherwise.
 bool is_exempt(const ResourceName& name);
 
 /// The objects and labels that selectors match. `object`, `old`: null if there is none.

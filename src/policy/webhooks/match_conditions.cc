@@ -27,7 +27,7 @@ Result<bool> value_of(const MatchCondition& condition, const cel::Activation& ac
                     value.error().text());
 }
 
-/// Several are told once each, in brackets.
+/// Joins several errors in brackets, each once.
 Error joined(const std::vector<Error>& errors) {
   std::vector<std::string> texts;
   for (const Error& error : errors) {

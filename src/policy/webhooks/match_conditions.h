@@ -43,7 +43,7 @@ struct MatchOutcome {
   std::optional<Error> why;  // the error that leaves the match undecided
 };
 
-/// One that is false decides; else an error does. `units`: what all of them may cost.
+/// A false condition decides; else an error does. `units`: the highest cost of all of them.
 MatchOutcome evaluate(const std::vector<MatchCondition>& conditions, const cel::Activation& activation,
                       std::uint64_t units = kMatchBudget);
 

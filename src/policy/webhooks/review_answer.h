@@ -27,11 +27,10 @@ struct ReviewAnswer {
   std::optional<api::Json> patch = {};  // a list that is not empty
   std::vector<std::string> warnings = {};
   std::vector<std::pair<std::string, std::string>> annotations = {};  // for the audit log
-  api::Status status = {};  // why it is not allowed: code, reason and message as they were sent
+  api::Status status = {};  // of a rejection: code, reason and message as they were sent
 };
 
-/// kInvalid: it cannot be taken for an answer to the question `uid`, and why, in upstream's words. A webhook that does
-/// not say that the request is allowed does not allow it.
+/// kInvalid: no valid answer to the review `uid`, in upstream's words. An answer without `allowed` rejects the request.
 Result<ReviewAnswer> read_answer(Phase phase, std::string_view uid, std::string_view body);
 
 /// The client's error for a request that the webhook denies. The code is at least 400.

@@ -56,7 +56,7 @@ struct Webhook {
   MatchConditions conditions = nullptr;     // null: none
 };
 
-/// As it is written.
+/// The rule in its configuration.
 Rule rule_of(const api::Json& rule);
 /// The member of that name; one that cannot be read selects everything.
 api::LabelSelector selector_at(const api::Json& object, std::string_view key);

@@ -39,14 +39,14 @@ std::string mail_time(WallTime time) {
                      clock.seconds().count());
 }
 
-/// Any 64 bits may stand there.
+/// The field may be any 64-bit number.
 std::optional<std::chrono::seconds> starting_deadline(const api::CronJob& cron) {
   if (!cron.starting_deadline_seconds) return std::nullopt;
   return std::chrono::seconds(std::clamp<std::int64_t>(*cron.starting_deadline_seconds, 0, kDeadlineMax));
 }
 
-/// The last time after `after` that has come. Only a few are taken one by one; where there are more, the schedule is of
-/// minutes and days, and halving finds the last: a deadline in years must not have every minute of them looked at.
+/// The last due time after `after`. The first few are computed one by one; if there are more, the last one is found by
+/// bisection, so that a deadline of years does not cost a step for each minute.
 std::optional<WallTime> last_start(const CronSchedule& schedule, WallTime after, WallTime now) {
   std::optional<WallTime> last;
   const auto step_from = [&](WallTime from) {
@@ -163,7 +163,7 @@ class CronPlanner {
     }
     if (cron_.concurrency_policy == "Replace") plan_.replaced = plan_.status.active;
     plan_.due = due;
-    // Then it counts from there.
+    // The status is then that of the started Job.
     api::CronJob started = cron_;
     started.status.last_schedule_time = due;
     plan_.look_again = until_next_start(started, schedule, now_);

@@ -21,7 +21,7 @@ using JobPtr = std::shared_ptr<const api::Job>;
 
 struct CronView {
   const api::CronJob& cron;
-  std::vector<JobPtr> jobs;      // that it owns
+  std::vector<JobPtr> jobs;      // Jobs that it owns
   std::set<std::string> unseen;  // uids of active Jobs that are not among these and exist all the same
 };
 
@@ -45,7 +45,7 @@ struct DueStart {
   MissedStarts missed = MissedStarts::kNone;
 };
 
-/// If start times that are longer past than startingDeadlineSeconds count.
+/// The treatment of start times older than startingDeadlineSeconds.
 enum class LateStarts { kCount, kForgotten };
 
 /// kInvalid: a schedule that is never due, or more than once a second.
@@ -53,15 +53,15 @@ Result<DueStart> due_start(const api::CronJob& cron, const CronSchedule& schedul
 /// The time until the next sync of the CronJob.
 Duration until_next_start(const api::CronJob& cron, const CronSchedule& schedule, WallTime now);
 
-/// With the zone of the CronJob. kInvalid: a schedule or a zone that cannot be read.
+/// Parses the schedule with the zone of the CronJob. kInvalid: an invalid schedule or zone.
 Result<CronSchedule> schedule_of(const api::CronJob& cron);
 
 /// "backup-29467327": the minutes since 1970.
 std::string cron_job_name(const api::CronJob& cron, WallTime due);
-/// As it is created, without owner.
+/// The Job as it is created, without owner.
 api::Json cron_job_document(const api::CronJob& cron, WallTime due);
 
-/// That Job is active, or is not any more.
+/// Records that the Job is active, or not any more.
 void note_started(api::CronJobStatus& status, const api::ObjectReference& job, WallTime due);
 void note_gone(api::CronJobStatus& status, const std::string& uid);
 

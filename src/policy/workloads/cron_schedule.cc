@@ -238,7 +238,7 @@ class CronSchedule::Walk {
     look();
   }
 
-  /// To that day, at the same time of day.
+  /// Moves to that day, at the same time of day.
   void go_to_date(std::chrono::sys_days day) {
     go_to_local(day.time_since_epoch() + hours(hour_) + minutes(minute_) + seconds(second_));
   }

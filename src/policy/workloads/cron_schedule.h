@@ -1,6 +1,6 @@
-// The schedule of a CronJob: when it is due next. Thread: any (pure; zones are tables). Bounds: looks five years ahead.
-// Source: Kubernetes docs, "CronJob", "Schedule syntax"; crontab(5); spec "Scheduler and workloads", 15; vectors
-// workloads/cron_next.
+// The schedule of a CronJob: computes its next due time. Thread: any (pure; zones are tables). Bounds: searches five
+// years ahead. Source: Kubernetes docs, "CronJob", "Schedule syntax"; crontab(5); spec "Scheduler and workloads", 15;
+// vectors workloads/cron_next.
 #pragma once
 
 #include "api/text/time_zone.h"

@@ -10,7 +10,7 @@ namespace spillway::workloads {
 
 struct DaemonFit {
   bool should_run = false;       // a pod is created there
-  bool should_continue = false;  // one that is there may stay
+  bool should_continue = false;  // an existing one may stay
 
   friend bool operator==(const DaemonFit&, const DaemonFit&) = default;
 };

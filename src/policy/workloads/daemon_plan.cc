@@ -40,7 +40,7 @@ class Planner {
     const auto found = view_.by_node.find(node);
     std::vector<PodPtr> here = found == view_.by_node.end() ? std::vector<PodPtr>() : found->second;
     for (const PodPtr& pod : here) replace_failed(node, pod);
-    // A surge has its second pod beside one that was told to go; a failed one is waited for.
+    // Under a surge a second pod runs beside an ending one; a failed one must be gone first.
     const bool are_waited_for = std::ranges::any_of(here, [this](const PodPtr& pod) {
       return !is_active(*pod) && (!surges() || !pod->metadata.deletion_timestamp);
     });
@@ -56,7 +56,7 @@ class Planner {
     }
   }
 
-  /// Pods that have their node stay before others, and older before younger ones.
+  /// Pods with a node are kept before others, and older before younger ones.
   static bool stays_before(const api::Pod& a, const api::Pod& b) {
     const auto rank = [](const api::Pod& pod) {
       return std::tuple(pod.spec.node_name.empty(), pod.metadata.creation_timestamp, pod.metadata.name);
@@ -94,7 +94,7 @@ class Planner {
 
   bool surges() const { return view_.set.update_strategy != "OnDelete" && daemon_bounds(view_.set, wanted_).surge > 0; }
 
-  /// Leaves one pod on the node; under a surge also the oldest of an earlier template, while it is ready and its
+  /// Keeps one pod on the node; under a surge also the oldest of an earlier template, while it is ready and its
   /// successor is not available.
   void thin_out(const std::vector<PodPtr>& here) {
     if (!surges()) {
@@ -109,7 +109,7 @@ class Planner {
     if (!is_ready(*place.outdated.pod) || place.updated.available) remove(place.outdated.pod);
   }
 
-  /// A failed pod goes; its successor comes later each time.
+  /// Deletes a failed pod; each successor is delayed longer.
   void replace_failed(const std::string& node, const PodPtr& pod) {
     if (!api::is_terminal(*pod) || pod->metadata.deletion_timestamp || !has_room()) return;
     backoff_.failed(node, now_.mono);
@@ -149,7 +149,7 @@ class Planner {
     }
   }
 
-  /// Only when every node has what it should have.
+  /// Called only when every node has its pod.
   void roll_out() {
     if (!may_act_ || !plan_.create.empty() || !plan_.remove.empty() || view_.set.update_strategy == "OnDelete") return;
     const std::int64_t desired = plan_.status.desired_number_scheduled;

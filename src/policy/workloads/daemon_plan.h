@@ -21,7 +21,7 @@ struct DaemonView {
   const api::DaemonSet& set;
   std::map<std::string, DaemonFit> fits;               // all nodes
   std::map<std::string, std::vector<PodPtr>> by_node;  // the set's pods, by the node they are for
-  std::string hash = {};                               // the present template's; empty: not known
+  std::string hash = {};                               // the hash of the present template; empty: unknown
   const EvictionBackoff* evictions = nullptr;          // nullptr: none of its pods waits for that
 };
 

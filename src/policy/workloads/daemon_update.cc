@@ -61,7 +61,7 @@ DaemonStep step_with_surge(const std::vector<DaemonPlace>& places, std::int64_t 
     } else if (!place.wanted) {
       (old.available ? unwanted : step.remove).push_back(old.pod);
     } else if (place.held) {
-      ++surging;  // its pod keeps failing: the next node does not try the same meanwhile
+      ++surging;  // its pod keeps failing: the next node does not start a surge meanwhile
     } else if (old.available) {
       candidates.push_back(place.node);
     } else {

@@ -19,10 +19,10 @@ inline constexpr std::string_view kTemplateGenerationAnnotation = "deprecated.da
 inline constexpr std::string_view kTemplateGenerationLabel = "pod-template-generation";
 
 /// True if the pod has the present template, by its hash or by the template's generation. A pod without a generation
-/// has the first one. `hash`: the present template's; empty: not known.
+/// has the first one. `hash`: the present template's; empty: unknown.
 bool is_updated(const api::DaemonSet& set, const api::Pod& pod, std::string_view hash = {});
 
-/// How many pods a rolling update may add beside old ones, and how many may be missing, at a time.
+/// The number of pods that a rolling update may add beside old ones, and the number that may be missing, at a time.
 struct DaemonBounds {
   std::int64_t surge = 0;
   std::int64_t unavailable = 0;

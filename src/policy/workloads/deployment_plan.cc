@@ -88,7 +88,7 @@ class DeploymentPlanner {
 
   // The new ReplicaSet and the revision.
 
-  /// With the new ReplicaSet up to date, and if it is so already the Deployment's revision as well.
+  /// Updates the new ReplicaSet; if that is up to date, the Deployment's revision.
   Result<Generations> generations(Missing missing) {
     Generations sets{latest_, old_};
     const std::int64_t revision = max_revision(sets.old) + 1;

@@ -29,7 +29,7 @@ struct AdoptReplicaSet {
   ReplicaSetPtr set;
 };
 
-/// One that the selector does not match any more.
+/// A ReplicaSet that the selector does not match any more.
 struct ReleaseReplicaSet {
   ReplicaSetPtr set;
 };
@@ -50,7 +50,7 @@ struct DeleteReplicaSet {
   ReplicaSetPtr set;
 };
 
-/// With the revision among the Deployment's annotations; nullopt: that stays as it is.
+/// Also writes the revision annotation of the Deployment; nullopt: that is unchanged.
 struct WriteDeploymentStatus {
   api::DeploymentStatus status;
   std::optional<std::string> revision;
@@ -77,12 +77,12 @@ api::DeploymentStatus after_collision(const api::Deployment& deployment);
 std::optional<api::DeploymentStatus> after_failed_creation(const api::Deployment& deployment,
                                                            const std::string& message, WallTime now);
 
-/// How many pods the new one of the ReplicaSets may have now.
+/// The number of pods that the new ReplicaSet may have now.
 Result<std::int32_t> new_size(const api::Deployment& deployment, const ReplicaSets& all, const api::ReplicaSet& latest);
 
-/// How a change of the number of pods is divided in the middle of a rollout. kProportional: each ReplicaSet gets its
-/// share, as upstream. kPromised: the same, but where a Deployment that gets smaller would have fewer available pods
-/// than it promises at its new size, ReplicaSets that lack pods lose theirs before those that serve.
+/// The division of a change of the number of pods in the middle of a rollout. kProportional: each ReplicaSet gets its
+/// share, as upstream. kPromised: the same, but if a smaller Deployment would have fewer available pods than it
+/// promises at its new size, ReplicaSets with unavailable pods are reduced before those that serve.
 enum class Shares { kProportional, kPromised };
 
 /// The new sizes after a change of the Deployment's number of pods in the middle of a rollout, in the order of their

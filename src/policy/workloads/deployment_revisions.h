@@ -35,7 +35,7 @@ ReplicaSetPtr find_new(const api::Deployment& deployment, ReplicaSets sets);
 /// All others than `latest`, which may be null; oldest first.
 ReplicaSets all_but(const ReplicaSetPtr& latest, ReplicaSets sets);
 
-/// Those that ask for pods, in the order given; null ones are left out.
+/// The ReplicaSets with a size above 0, in the order given; null ones are left out.
 ReplicaSets active_of(const ReplicaSets& sets);
 
 /// nullopt: it is no number; 0: there is none.
@@ -44,7 +44,7 @@ std::int64_t max_revision(const ReplicaSets& sets);
 /// The second highest.
 std::int64_t last_revision(const ReplicaSets& sets);
 
-/// The one that asks for pods if it is alone; if none does the new one, else the newest; null: there are several.
+/// The only ReplicaSet with a size above 0; if there is none the new one, else the newest; null: there are several.
 ReplicaSetPtr active_or_latest(const ReplicaSetPtr& latest, ReplicaSets old);
 
 /// A whole number in an annotation.

@@ -23,7 +23,7 @@ bool is_saturated(const api::Deployment& deployment, const ReplicaSetPtr& set) {
          number_on(set->metadata, kDesiredReplicas) == deployment.replicas;
 }
 
-/// By how many pods a ReplicaSet changes if all change alike.
+/// The change of a ReplicaSet's size if all change alike.
 std::int64_t share_of(const api::ReplicaSet& set, const api::Deployment& deployment) {
   if (deployment.replicas == 0) return -set.replicas;
   const std::int64_t most = deployment.replicas + rollout_bounds(deployment).surge_max;
@@ -71,8 +71,8 @@ class ProportionalScale {
   }
 
  private:
-  /// Proportion alone may take pods that serve and leave others that do not. As far as fewer would be available than
-  /// the Deployment promises at its new size, what is taken is taken from ReplicaSets that lack pods.
+  /// Proportion alone may remove pods that serve and keep others that do not. As far as fewer would be available than
+  /// the Deployment promises at its new size, pods are removed from ReplicaSets with unavailable pods.
   void keep_promise(std::vector<std::pair<ReplicaSetPtr, std::int64_t>>& sizes) const {
     std::int64_t before = 0;
     std::int64_t after = 0;
@@ -90,7 +90,7 @@ class ProportionalScale {
     }
   }
 
-  /// Takes up to so many pods from ReplicaSets that ask for more than are available; how many it has taken.
+  /// Removes up to so many pods from ReplicaSets whose size is above their available pods; returns the number.
   static std::int64_t take_idle(std::vector<std::pair<ReplicaSetPtr, std::int64_t>>& sizes, std::int64_t most) {
     std::int64_t taken = 0;
     for (auto& [set, size] : sizes) {

@@ -67,7 +67,7 @@ void judge_progress(const api::Deployment& deployment, api::DeploymentStatus& st
   if (is_complete(deployment, status)) {
     set_condition(status.conditions, progress_of(kSucceeded, deployment, latest, now));
   } else if (has_moved(deployment.status, status)) {
-    // Also where it was moving before: the time of the last move is renewed.
+    // Set also if it was progressing before: the time of the last progress is renewed.
     api::WorkloadCondition moving = progress_of(kMoving, deployment, latest, now);
     if (standing != nullptr && standing->status == kTrue) moving.last_transition_time = standing->last_transition_time;
     remove_condition(status.conditions, kProgressing);

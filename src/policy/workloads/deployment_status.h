@@ -37,7 +37,7 @@ api::WorkloadCondition progress_condition(std::string status, std::string_view r
 /// Every pod is of the present template and available, and none is left of an earlier one.
 bool is_complete(const api::Deployment& deployment, const api::DeploymentStatus& status);
 
-/// The counts and whether enough pods are available; the other conditions stay. `latest` may be null.
+/// Sets the counts and the condition Available; other conditions are unchanged. `latest` may be null.
 api::DeploymentStatus counted_status(const api::Deployment& deployment, const ReplicaSets& old,
                                      const ReplicaSetPtr& latest, WallTime now);
 

@@ -29,24 +29,24 @@ class EvictionBackoff {
     Duration wait{};             // zero: the first eviction costs nothing
     Instant until;               // no replacement of `pods` before then
     std::int64_t in_a_row = 1;   // evictions of which each took what was made after the one before
-    std::set<std::string> pods;  // whose replacements wait
+    std::set<std::string> pods;  // pods whose replacements wait
   };
 
   /// Records that the pod, of that age, was evicted from that node; once per pod. Returns the node's state after it.
   const Node& evicted(const std::string& node, const std::string& pod, Duration age, Instant now);
 
-  /// How many replacements wait, wherever they would run.
+  /// The number of replacements that wait, on any node.
   std::size_t held(Instant now) const;
-  /// Until when no replacement is made for that node; of the pod of that name. nullopt: at once.
+  /// The time until which no replacement is made for that node, or for the pod of that name. nullopt: at once.
   std::optional<Instant> node_held_until(const std::string& node, Instant now) const;
   std::optional<Instant> pod_held_until(const std::string& pod, Instant now) const;
-  /// When the first of the waits ends; nullopt: nothing waits.
+  /// The end of the first wait; nullopt: nothing waits.
   std::optional<Instant> next_end(Instant now) const;
 
   /// Drops what is forgotten.
   void tidy(Instant now);
 
-  /// By name.
+  /// Entries by the name of the node.
   const std::map<std::string, Node>& nodes() const { return nodes_; }
 
  private:

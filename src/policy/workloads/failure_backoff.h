@@ -1,7 +1,7 @@
-// How long a DaemonSet waits before it replaces a failed pod on the same node: a second, then twice as long each time,
-// at most 15 minutes; from the start again after half an hour without a failure there. Thread: one. Bounds: one entry
-// per node of the set that has seen a failure; entries are dropped when they have run out. Source:
-// kube-controller-manager 1.32, failedPodsBackoff (client-go flowcontrol.Backoff).
+// The wait of a DaemonSet before it replaces a failed pod on the same node: a second, then twice as long each time, at
+// most 15 minutes; from the start again after half an hour without a failure there. Thread: one. Bounds: one entry per
+// node of the set that has seen a failure; entries are dropped when they have run out. Source: kube-controller-manager
+// 1.32, failedPodsBackoff (client-go flowcontrol.Backoff).
 #pragma once
 
 #include "base/time.h"
@@ -18,9 +18,9 @@ class FailureBackoff {
   static constexpr Duration kMax = minutes(15);
   static constexpr Duration kForgottenAfter = 2 * kMax;
 
-  /// A pod on that node has failed and goes.
+  /// Records that a pod on that node has failed and is deleted.
   void failed(const std::string& node, Instant now);
-  /// Until when none is created there; nullopt: at once.
+  /// The time before which no pod is created there; nullopt: at once.
   std::optional<Instant> not_before(const std::string& node, Instant now) const;
   /// Drops what has run out.
   void tidy(Instant now);

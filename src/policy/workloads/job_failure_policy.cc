@@ -26,7 +26,7 @@ const api::ContainerStatus* fitting(const api::ExitCodesPattern& pattern, const 
   return nullptr;
 }
 
-/// Why the rule fits the pod, as the message of a Job that fails for it; nullopt: it does not.
+/// The match of the rule, in the words of the message of a Job that fails for it; nullopt: no match.
 std::optional<std::string> fit_text(const api::PodFailureRule& rule, std::size_t position, const api::Pod& pod) {
   if (rule.exit_codes) {
     const api::ContainerStatus* container = fitting(*rule.exit_codes, pod.status);

@@ -20,7 +20,7 @@ inline constexpr std::string_view kCount = "Count";
 struct PodFailureMatch {
   bool counts = true;                    // towards the limits
   std::optional<std::string> action;     // action of the rule that matches; nullopt: none does
-  std::optional<std::string> job_fails;  // why the whole Job fails, if it does
+  std::optional<std::string> job_fails;  // the cause, if the whole Job fails
 };
 
 /// The first rule that fits decides; without a rule the failure counts.

@@ -13,7 +13,7 @@ namespace spillway::workloads {
 
 class JobIndexes {
  public:
-  /// Skips what is no number and whatever is not below `completions`. Runs that overlap stay as they are.
+  /// Parses the indexes; skips text that is no number and numbers not below `completions`. Overlapping runs are kept.
   static JobIndexes parse(std::string_view text, std::int32_t completions);
 
   JobIndexes with(const std::set<std::int32_t>& indexes) const;
@@ -28,7 +28,7 @@ class JobIndexes {
   /// The lowest indexes below `completions` that are not among these, at most `count`.
   std::vector<std::int32_t> lowest_missing(std::int32_t completions, std::size_t count) const;
 
-  /// How many of these are among the others.
+  /// The number of these indexes that are in the others.
   std::int64_t count_in(const JobIndexes& others) const;
 
   friend bool operator==(const JobIndexes&, const JobIndexes&) = default;

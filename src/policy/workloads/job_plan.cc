@@ -82,7 +82,7 @@ class JobPlanner {
     plan_.backoff = backoff_after(view_.backoff, succeeded, failed);
   }
 
-  /// That have their finalizer, and, of an Indexed Job, an index that is wanted.
+  /// True if the pod has its finalizer, and, in an Indexed Job, a wanted index.
   bool is_valid(const api::Pod& pod) const {
     if (!is_tracked(pod) || view_.released.contains(pod.metadata.uid)) return false;
     return !is_indexed(job_) || wanted_index(pod);
@@ -291,7 +291,7 @@ class JobPlanner {
     plan_.dropped = std::move(pods);
   }
 
-  /// At least so many of the active pods: all that have no index of their own, then those least far along.
+  /// At least so many of the active pods: all without an index of their own, then those with the least progress.
   std::vector<PodPtr> surplus(std::size_t least) const {
     std::vector<PodPtr> going;
     std::vector<PodPtr> staying = by_rank(active_);

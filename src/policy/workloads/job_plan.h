@@ -24,7 +24,7 @@ enum class JobCache { kBehind, kCurrent };
 
 struct JobView {
   const api::Job& job;
-  std::vector<PodPtr> pods;        // that it owns and selects, by name
+  std::vector<PodPtr> pods;        // pods that it owns and selects, by name
   std::set<std::string> released;  // uids of pods that lost their finalizer, whatever the cache shows
   JobBackoff backoff;
   JobCache cache = JobCache::kCurrent;
@@ -46,7 +46,7 @@ struct JobEvent {
 /// seen yet, or the Job ends or is deleted.
 enum class JobAction { kReconciling, kTracking, kPodsCreated, kPodsDeleted };
 
-/// In the order of the steps.
+/// Changes in the order of their steps.
 struct JobPlan {
   JobAction action = JobAction::kReconciling;
   std::vector<PodPtr> dropped;  // lose their finalizer, then are deleted: never counted

@@ -28,17 +28,17 @@ inline constexpr std::string_view kJobSuspended = "Suspended";
 inline constexpr std::string_view kJobFailureTarget = "FailureTarget";
 inline constexpr std::string_view kJobSuccessCriteriaMet = "SuccessCriteriaMet";
 
-/// The longest remaining time that is computed, whatever an object says: a century, which nanoseconds can hold.
+/// The longest remaining time that is computed: a century, which nanoseconds can hold.
 inline constexpr WallTime::duration kTimeLeftMax = std::chrono::hours(24 * 365 * 100);
 
 /// Complete or Failed.
 bool is_finished(const api::Job& job);
-/// How much longer a Job that is over stays; nullopt: it is not over, is on its way out, or has no time to live.
+/// The remaining life of a finished Job; nullopt: it is not finished, is being deleted, or has no time to live.
 std::optional<Duration> time_to_live(const api::Job& job, WallTime now);
 /// The condition of that type if it is True.
 const api::JobCondition* true_condition(const api::JobStatus& status, std::string_view type);
 bool is_indexed(const api::Job& job);
-/// Only pods that have failed for good are replaced: what is being deleted may still succeed.
+/// True if only failed pods are replaced: a pod that is being deleted may still succeed.
 bool replaces_only_failed(const api::Job& job);
 /// Left to another controller.
 bool is_managed_elsewhere(const api::Job& job);
@@ -53,7 +53,7 @@ bool is_terminating(const api::Pod& pod);
 std::int64_t index_failures(const api::Pod& pod);
 std::int64_t ignored_index_failures(const api::Pod& pod);
 
-/// When it ended, or an estimate.
+/// The time at which the pod ended, or an estimate.
 WallTime finished_at(const api::Pod& pod);
 
 struct JobBackoff {
@@ -63,7 +63,7 @@ struct JobBackoff {
   friend bool operator==(const JobBackoff&, const JobBackoff&) = default;
 };
 
-/// After these pods have ended.
+/// The back-off after these pods have ended.
 JobBackoff backoff_after(const JobBackoff& before, const std::vector<PodPtr>& succeeded,
                          const std::vector<PodPtr>& failed);
 /// Zero: no wait. 10 s after the first failure, twice as long each time, at most 10 min.

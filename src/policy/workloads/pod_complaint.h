@@ -8,7 +8,7 @@
 
 namespace spillway::workloads {
 
-/// "ImagePullBackOff: no such image" of the first container that has something to say, else of a condition.
+/// "ImagePullBackOff: no such image" of the first container with a problem, else of a condition.
 std::string why_not_ready(const api::Pod& pod);
 /// "main exited with 3 (Error)" for the first container that failed, else the reason in the status; for a pod that
 /// failed.

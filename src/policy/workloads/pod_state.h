@@ -12,10 +12,10 @@ namespace spillway::workloads {
 
 using PodPtr = std::shared_ptr<const api::Pod>;
 
-/// Neither terminal nor on its way out.
+/// True if the pod is neither terminal nor being deleted.
 bool is_active(const api::Pod& pod);
 bool is_ready(const api::Pod& pod);
-/// Its node has evicted it, or turned it away because of its own pressure.
+/// True if its node has evicted it, or rejected it because of its own pressure.
 bool was_evicted(const api::Pod& pod);
 
 /// A pod is available when it has been ready for so long. Zero: it is; nullopt: it is not ready.

@@ -36,7 +36,7 @@ struct GoField {
   Many many = Many::kOne;
   Kind kind = Kind::kString;
   const GoStruct* of = nullptr;
-  bool only_if_set = false;  // younger than 1.32: left out where it is absent, so that names made before stay
+  bool only_if_set = false;  // younger than 1.32: left out where absent, so that existing names stay valid
 };
 
 struct GoStruct {

@@ -11,7 +11,7 @@ namespace spillway::workloads {
 
 namespace {
 
-/// In the order in which they go.
+/// The order in which replaced pods are deleted.
 bool leaves_before(const ReplacedPod& a, const ReplacedPod& b) {
   if (a.priority != b.priority) return a.priority > b.priority;
   if (a.asked_at != b.asked_at) return a.asked_at < b.asked_at;

@@ -20,11 +20,11 @@ namespace spillway::workloads {
 /// Annotation of a pod: when its replacement was requested, as metav1.Time.
 inline constexpr std::string_view kReplacementAnnotation = "spillway.dev/replacement-asked-at";
 
-/// How long a replacement has to become ready, and to be created at all. After that a replacement with a node suffices,
-/// and the pod of a set whose controller creates none is deleted as upstream would.
+/// The longest wait for a replacement to become ready, and to be created at all. After that a replacement with a node
+/// suffices, and the pod of a set whose controller creates none is deleted as upstream would.
 inline constexpr Duration kReplacementPatience = minutes(2);
 
-/// It is bound, has not ended, is not on its way out, and carries the mark.
+/// True if the pod is bound, has not ended, is not being deleted, and carries the mark.
 bool is_being_replaced(const api::Pod& pod);
 /// nullopt: it is not being replaced. A time that cannot be read was long ago.
 std::optional<WallTime> replacement_asked_at(const api::Pod& pod);
@@ -34,7 +34,7 @@ std::optional<WallTime> replacement_asked_at(const api::Pod& pod);
 /// would run work twice; and pods without a controller.
 bool is_replaceable(const api::Pod& pod);
 
-/// Pods of a set that are not being replaced, and how many it asks for.
+/// Pods of a set that are not being replaced, and the set's size.
 struct ReplicaStanding {
   std::int64_t wanted = 0;
   std::int64_t made = 0;    // active
@@ -57,8 +57,8 @@ struct ReplacedPod {
 
 enum class ReplacementStage {
   kMayGo,      // the set is complete without it, or no controller creates its replacement
-  kNotReady,   // its replacement has a node and does not serve yet
-  kNotPlaced,  // its replacement has no node: it stays for as long as that is so
+  kNotReady,   // its replacement has a node and is not ready yet
+  kNotPlaced,  // its replacement has no node: the pod stays as long as that lasts
   kNotMade,    // its set has not made one
 };
 
@@ -73,7 +73,7 @@ ReplacementStage stage_of(const api::PodKey& pod, std::span<const ReplacedPod> r
 /// The reason why a marked pod stays. Code no-replacement; facts: replacement, wanted, made, placed, ready.
 policy::Reason reason_of(ReplacementStage stage, const ReplicaStanding& others);
 
-/// How many of `replaced` have no replacement with a node yet: for so many room is to be kept.
+/// The number of `replaced` pods whose replacement has no node yet: room is to be kept for so many.
 std::int64_t unplaced(std::int64_t replaced, const ReplicaStanding& others);
 
 }  // namespace spillway::workloads

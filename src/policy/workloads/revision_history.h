@@ -37,7 +37,7 @@ struct RevisionPlan {
   std::vector<RevisionPtr> remove;                // beyond the history's limit, oldest first
 };
 
-/// `owned`: the revisions of the set. `used`: hashes of its pods; their revisions stay.
+/// `owned`: the revisions of the set. `used`: hashes of its pods; their revisions are kept.
 RevisionPlan plan_revisions(const api::DaemonSet& set, const std::vector<RevisionPtr>& owned,
                             const std::set<std::string>& used);
 

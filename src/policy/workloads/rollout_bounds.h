@@ -1,6 +1,6 @@
-// How many pods of a Deployment may be there too many or too few while it is rolled out. Thread: any (pure).
-// Source: Kubernetes docs, "Deployments", max unavailable and max surge; spec "Scheduler and workloads", 11 and 12;
-// vectors workloads/fenceposts.
+// The surplus and the lack of pods that a Deployment may have during a rollout. Thread: any (pure). Source: Kubernetes
+// docs, "Deployments", max unavailable and max surge; spec "Scheduler and workloads", 11 and 12; vectors
+// workloads/fenceposts.
 #pragma once
 
 #include "api/json/json.h"

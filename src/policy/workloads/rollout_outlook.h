@@ -1,4 +1,4 @@
-// Where a rollout stands, and what it waits for if it does. Thread: any (pure).
+// The state of a rollout, and the pods that it waits for. Thread: any (pure).
 // Source: Kubernetes docs, "Deployments", failed deployment; the bounds are those of
 // policy/workloads/deployment_plan.h.
 #pragma once
@@ -12,11 +12,12 @@
 
 namespace spillway::workloads {
 
-/// Candidates named in a decision; how many there are is said besides.
+/// Candidates named in a decision; their total number is reported besides.
 inline constexpr std::size_t kPodsNamedMax = 10;
 
-/// `sets`: those the Deployment owns. `pods`: those of these sets. The reasons come in the order in which they have to
-/// go; the candidates are the pods of the present template that are not ready, with what they say of themselves.
+/// `sets`: the ReplicaSets of the Deployment. `pods`: the pods of these sets. The reasons are in the order in which
+/// they have to be resolved; the candidates are the pods of the present template that are not ready, with their own
+/// problems.
 policy::Decision explain_rollout(const api::Deployment& deployment, const ReplicaSets& sets,
                                  const std::vector<PodPtr>& pods, WallTime now);
 

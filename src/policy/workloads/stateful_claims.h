@@ -21,7 +21,7 @@ using ClaimPtr = std::shared_ptr<const api::PersistentVolumeClaim>;
 
 /// "data-db-0" by the name of the volume, "data".
 std::map<std::string, std::string> claim_names(const api::StatefulSet& set, std::int32_t ordinal);
-/// As it is created, by the name of the volume.
+/// The claims as they are created, by the name of the volume.
 std::map<std::string, api::Json> claim_documents(const api::StatefulSet& set, std::int32_t ordinal);
 
 /// True if the pod's volumes of these names are its claims.

@@ -115,7 +115,7 @@ class StatefulPlanner {
     return old ? view_.current : view_.update;
   }
 
-  /// Those that are missing. False: one is on its way out.
+  /// Makes the missing claims. False: one is being deleted.
   bool make_claims(const std::string& pod, std::int32_t ordinal) {
     bool all = true;
     for (auto& [volume, document] : claim_documents(set_, ordinal)) {
@@ -179,7 +179,7 @@ class StatefulPlanner {
     return true;
   }
 
-  /// From the last one down; one at a time.
+  /// Updates pods from the last one down; one at a time.
   void bring_up_to_date() {
     if (set_.update_strategy == "OnDelete") return;
     const std::int64_t end = std::int64_t{set_.first_ordinal} + std::max(set_.replicas, 0);
@@ -246,7 +246,7 @@ class StatefulPlanner {
   const api::StatefulSet& set_;
   WallTime now_;
   bool ordered_;
-  std::map<std::int32_t, PodPtr> replicas_;  // that are there, by ordinal
+  std::map<std::int32_t, PodPtr> replicas_;  // existing pods, by ordinal
   std::map<std::int32_t, PodPtr> condemned_;
   StatefulPlan plan_;
 };

@@ -27,11 +27,11 @@ inline constexpr std::size_t kStatefulBurstMax = 500;
 
 struct StatefulView {
   const api::StatefulSet& set;
-  const std::vector<PodPtr>& pods;                                // that it owns
+  const std::vector<PodPtr>& pods;                                // pods that it owns
   const std::function<ClaimPtr(const std::string& name)>& claim;  // in its namespace; null: no such claim
   const api::ControllerRevision& current;
   const api::ControllerRevision& update;
-  /// When the pod of that name may be made; nullopt, or empty: at once.
+  /// The wait before the pod of that name may be made; nullopt, or empty: none.
   const std::function<std::optional<Duration>(const std::string& pod)> held = {};
 };
 
@@ -54,7 +54,7 @@ struct OwnClaim {
   std::vector<api::OwnerReference> owners;
 };
 
-/// The pod gets its identity, and its claims if they are to be other ones (null: they are not).
+/// The pod gets its identity, and its claims if they have to be others (null: they are unchanged).
 struct MendPod {
   PodPtr pod;
   api::StringMap labels;
@@ -63,7 +63,7 @@ struct MendPod {
 
 struct DeleteStatefulPod {
   PodPtr pod;
-  bool is_recreated = false;  // it has ended, and another of its name follows
+  bool is_recreated = false;  // it has ended, and another one of its name follows
 };
 
 /// The pod cannot be made yet.
