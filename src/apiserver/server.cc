@@ -662,7 +662,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   ClientAuthorities proxy_authorities_;  // while another server acts: each has a proxy certificate of its own
   Collectors collectors_;
   const std::array<Collector*, 6> knowers_{&roles_,        &bootstrap_secrets_, &webhook_table_,
-                                           &policy_table_, &custom_kinds_,      &remote_apis_};  // they write nothing
+                                           &policy_table_, &custom_kinds_,      &remote_apis_};  // these write nothing
   Compaction compaction_;
   Pages pages_;
   RequestMetrics metrics_;

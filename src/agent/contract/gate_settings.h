@@ -23,7 +23,7 @@ struct GateSettings {
   Strangers strangers = Strangers::kRefused;
   TokenReviews token_reviews = TokenReviews::kOn;
   Rights rights = Rights::kAsked;
-  Duration token_life = minutes(2);  // how long an answer is cached
+  Duration token_life = minutes(2);  // lifetime of a cached answer
   Duration allowed_life = minutes(5);
   Duration denied_life = seconds(30);
   FineGrained fine_grained = FineGrained::kOff;

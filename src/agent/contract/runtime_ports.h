@@ -106,7 +106,7 @@ struct FoundContainer {
 /// A pod of which something is left on the machine, be it no more than its cgroup or directory.
 struct FoundPod {
   std::string uid;
-  bool has_sandbox = false;  // one that is ready
+  bool has_sandbox = false;  // there is a ready one
   std::vector<std::string> ips;
   std::vector<FoundContainer> containers;  // the newest first among containers of one name
   /// The attempt after the last one that has left a log, by container. Missing: none has.

@@ -19,7 +19,7 @@ namespace spillway::agent {
 struct Holding {
   enum class State {
     kAwaiting,    // held since before the restart; the plugin has not listed its devices yet
-    kPreferring,  // the plugin is asked for its preferred devices
+    kPreferring,  // waits for the plugin's preferred devices
     kAllocating,
     kReady,
   };

@@ -90,7 +90,7 @@ void NodeStatusEngine::await_node(Now now) {
 
 void NodeStatusEngine::look_for_node() {
   context_.heartbeats.get(heartbeat_path(), [this](const Result<api::Json>& outcome, Now answered) {
-    if (state_ != State::kAbsent) return;  // it was created meanwhile
+    if (state_ != State::kAbsent) return;  // created meanwhile
     outcome ? on_registered(answered) : await_node(answered);
   });
 }

@@ -139,7 +139,7 @@ void restore(ContainerRun& run, const std::vector<api::ContainerStatus>& statuse
     run.ended->container_id = found->container_id;
     run.ended_before = found->last_state.terminated;
   } else if (found->last_state.terminated && found->last_state.terminated->reason == containers::kRestartingAll) {
-    run.ended_before = found->last_state.terminated;  // it was about to start
+    run.ended_before = found->last_state.terminated;  // the last run was about to start
   } else if (found->last_state.terminated) {
     run.ended = found->last_state.terminated;
   }
@@ -192,7 +192,7 @@ ContainerPlan plan_containers(PodWorker& worker, const ProbesSeen& probes, Insta
     for (const std::string& name : *names) {
       ContainerRun* run = worker.find_run(name);
       if (run == nullptr || std::ranges::find(plan.stop, run, &PlannedStop::run) != plan.stop.end()) continue;
-      if (actions.create_sandbox && is_held(*run)) continue;  // it must end with the old sandbox first
+      if (actions.create_sandbox && is_held(*run)) continue;  // first it ends with the old sandbox
       start_or_wait(worker, *run, now, plan);
     }
   }

@@ -16,7 +16,7 @@ namespace spillway::agent {
 struct ForcedEnd {
   admission::Ending ending;
   std::optional<std::int64_t> grace_period_seconds = {};  // overrides the pod's own
-  bool frees_disk = false;                                // it frees disk space of the pod
+  bool frees_disk = false;                                // the end frees disk space
 };
 
 /// True if the pod is evicted for its disk usage. Then its data have to be deleted before another pod is evicted.

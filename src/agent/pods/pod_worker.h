@@ -23,7 +23,7 @@ namespace spillway::agent {
 
 /// A container that is being stopped while its pod continues.
 struct RunStop {
-  bool again = false;           // it is started again, whatever its exit code and policy
+  bool again = false;           // start again, whatever its exit code and policy
   bool new_definition = false;  // and without a back-off: by another definition
 };
 
@@ -89,7 +89,7 @@ struct PodWorker {
   bool needs_sandbox = false;
   std::vector<std::string> pod_ips;  // addresses of the sandbox
   std::optional<Instant>
-      sandbox_ran_at;  // of the present sandbox; nullopt: there is none, or it is older than this process
+      sandbox_ran_at;  // since when the present sandbox runs; nullopt: there is none, or it is older than this process
   std::optional<Instant> sandbox_lost_at;
   containers::BackOffBounds restart_bounds;     // for its containers
   containers::RestartBackOff sandbox_back_off;  // a pod can end its own sandbox, again and again

@@ -216,7 +216,7 @@ std::shared_ptr<const api::Pod> PodWorkers::find_waiting(const std::string& uid)
 void PodWorkers::begin(const std::string& uid, Now now) {
   PodWorker& worker = *find(uid);
   worker.phase = WorkerPhase::kSyncing;
-  adopt_definitions(worker);  // they may have changed while it waited
+  adopt_definitions(worker);  // definitions may have changed while it waited
   if (!worker.start_time) worker.start_time = now.wall;
   worker.active_since = now.mono - std::max<Duration>(now.wall - *worker.start_time, Duration{});
   const std::optional<Instant> deadline = active_deadline(*worker.pod, worker.active_since);
@@ -257,7 +257,7 @@ void PodWorkers::begin(const std::string& uid, Now now) {
 
 void PodWorkers::refuse(const std::string& uid, const admission::Refusal& refusal, Now now) {
   PodWorker& worker = *find(uid);
-  if (worker.phase == WorkerPhase::kWaiting && worker.content == PodContent::kCreated) {  // it existed before
+  if (worker.phase == WorkerPhase::kWaiting && worker.content == PodContent::kCreated) {  // the pod existed before
     record(worker, {}, client::EventType::kWarning, refusal.reason, refusal.message, now);
     const api::PodStatus status = admission::refused_status(*worker.pod, refusal);
     return end(worker, {.ending = {status.phase, status.reason, status.message, {}}, .grace_period_seconds = {}}, now);
@@ -399,7 +399,7 @@ void PodWorkers::create_container(PodWorker& worker, ContainerRun& run, const En
         code == ErrorCode::kNotFound || code == ErrorCode::kServiceUnavailable ? Retry::kYes : Retry::kNo;
     return refuse_start(worker, run, {"CreateContainerConfigError", environment.error().text()}, retry, now);
   }
-  if (worker.is_ephemeral(run)) {  // it did not exist when the pod was admitted
+  if (worker.is_ephemeral(run)) {  // the container did not exist when the pod was admitted
     const admission::Answer answer =
         admission::admit_app_armor_of(*worker.pod, *run.spec, context_.machine.app_armor_error);
     if (answer.refusal)

@@ -60,7 +60,7 @@ class PodVolumes {
     std::shared_ptr<const api::PersistentVolume> claimed;  // the bound volume, once it is known
     bool asked = false;                                    // the command under way has it
     bool made = false;
-    bool current = false;        // it equals the last request
+    bool current = false;        // equal to the last request
     bool held_back = false;      // the machine could not make it: not before the next try
     std::optional<Error> error;  // the reason why the volume is missing or out of date
   };

@@ -189,7 +189,7 @@ bool BudgetCollector::survey_next(std::size_t& left) {
   left -= std::min(left, kStepsOfBudget);
   const std::string& key = done.budget->key;
   if (budgets_.find(key) != done.budget) {
-    mark(key);  // it changed while it was written
+    mark(key);  // the budget changed while it was written
     return left != 0;
   }
   BudgetSurvey survey = BudgetCounter::result(done.count);

@@ -17,7 +17,7 @@ namespace spillway::apiserver {
 
 /// An address at which pods reach an API server over TLS.
 struct ServingAddress {
-  std::string ip;  // one that endpoints may have: neither loopback nor link-local nor multicast
+  std::string ip;  // valid in endpoints: neither loopback nor link-local nor multicast
   bool is_v4 = true;
   std::uint16_t port = 0;
 

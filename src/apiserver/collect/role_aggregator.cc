@@ -125,7 +125,7 @@ void RoleAggregator::write(const std::string& name) {
                 .name = name,
                 .change = [this](const Json& current) -> StatusResult<Json> {
                   Json role = current;
-                  if (current.find("aggregationRule") == nullptr) return role;  // it was removed meanwhile
+                  if (current.find("aggregationRule") == nullptr) return role;  // removed meanwhile
                   if (std::optional<Json> rules = gathered(current)) role["rules"] = *std::move(rules);
                   return role;
                 },

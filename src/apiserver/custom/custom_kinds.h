@@ -33,7 +33,7 @@ class CustomKinds final : public Collector {
 
   bool is_settling() const { return !settling_.empty(); }
 
-  /// Once no kind is settling; at once if none is. A request waits kWaitMax for it.
+  /// Calls `act` once no kind is being read; at once if none is. A request waits kWaitMax for it.
   void when_settled(std::function<void()> act);
 
   /// False: so many wait already.

@@ -1,4 +1,4 @@
-// The bootstrap tokens of a cluster: with one, a machine that is no node yet asks for the certificate of a node.
+// The bootstrap tokens of a cluster: with one, a machine that is no node yet requests the certificate of a node.
 // Source: Kubernetes docs, "Authenticating with Bootstrap Tokens".
 #pragma once
 

@@ -519,7 +519,7 @@ bool WatchHub::write(Watch& watch, std::string text) {
 }
 
 void WatchHub::send_bookmark(Watch& watch) {
-  if (watch.behind || watch.converting || !watch.pending.empty()) return;  // it has not received all events up to now
+  if (watch.behind || watch.converting || !watch.pending.empty()) return;  // not all events up to now were sent to it
   write(watch, watch.rendering.bookmark(std::max(watch.sent, watch.cache->origin().revision()), false));
 }
 

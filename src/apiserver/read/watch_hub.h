@@ -96,11 +96,11 @@ class WatchHub {
     ExchangePtr exchange;
     Rendering rendering;
     SharedPtr shared;
-    std::string user;  // the user to whom its steps are charged
+    std::string user;  // the user charged for its steps
     const ResourceCache* cache = nullptr;
     store::Revision from;  // events up to here are not for it
     store::Revision sent;  // everything before has been sent or did not match; more of this revision may follow
-    bool behind = false;   // it still reads its start: events are not sent to it yet
+    bool behind = false;   // the watch reads its start: events are not sent to it yet
     bool columns_sent = false;
     bool closed = false;
     bool converts = false;         // a webhook may have to convert its objects

@@ -109,7 +109,7 @@ void Exchange::answer(int code, std::string body, std::string_view content_type,
 void Exchange::answer_with(int code, std::string body, std::string_view content_type, api::HeaderList headers,
                            const api::Json* document) {
   if (is_settled()) return;
-  if (in_pieces_) return cut();  // it is too late for another answer
+  if (in_pieces_) return cut();  // too late for another answer
   send({code, with_standard_headers(content_type, std::move(headers)), std::move(body)}, document, false);
 }
 

@@ -306,7 +306,7 @@ void ConversionCalls::deliver(const std::string& key, const StatusResult<ObjectP
   if (waiting.empty()) return;
   for (const Waiter& waiter : waiting.mapped()) {
     Request& request = *waiter.request;
-    if (!request.done) continue;  // it has failed
+    if (!request.done) continue;  // already failed
     if (!object) {
       std::exchange(request.done, nullptr)(object.error());
       continue;

@@ -22,7 +22,7 @@ std::shared_ptr<ContainerHandle> make_handle(const CgroupDir& cgroup) {
   const auto pid = oldest_process(cgroup);
   if (!pid) return nullptr;
   Result<UniqueFd> pidfd = open_pidfd(*pid);
-  if (!pidfd || oldest_process(cgroup) != pid) return nullptr;  // it ended, and its number may be reused
+  if (!pidfd || oldest_process(cgroup) != pid) return nullptr;  // already ended, and its number may be reused
   auto handle = std::make_shared<ContainerHandle>();
   handle->pidfd = *std::move(pidfd);
   handle->directory.reset(::fcntl(cgroup.fd(Controller::kMemory), F_DUPFD_CLOEXEC, 3));

@@ -22,7 +22,7 @@ struct Daemon {
   pid_t pid = 0;
   UniqueFd process;  // a pidfd
   std::string version;
-  bool taken_over = false;  // it was running already
+  bool taken_over = false;  // running already
 };
 
 /// The record of the daemon's process: enough to distinguish it from a later one with the same number.

@@ -118,7 +118,7 @@ void CriRuntime::on_doubted(const std::string& uid, const std::string& id, const
   if (pod->sandbox != id || pod->stopping || pod->removing) return;
   const bool gone = !status && status.error().code == ErrorCode::kNotFound;
   const Json* found = status ? status->find("status") : nullptr;
-  if (!gone && (found == nullptr || number_in(*found, {"state"}) == 0)) return;  // it is ready, or its state is unknown
+  if (!gone && (found == nullptr || number_in(*found, {"state"}) == 0)) return;  // ready, or of unknown state
   log_.info("the sandbox of a pod is not ready any more", {{"pod", pod->command.pod.text()}, {"id", id}});
   pod->old_sandboxes.insert(id);
   pod->lost_sandboxes.insert(id);

@@ -76,7 +76,7 @@ struct CriRuntimeOptions {
   std::int64_t pulls_per_second = 0;           // more fail with "pull QPS exceeded"; 0: not limited
   std::int64_t pull_burst = 10;                // pulls at once, before that pace counts
   Duration request_timeout = kRuntimeCallMax;  // for calls that nothing else bounds
-  std::size_t log_workers = 1;                 // that rotate logs at the same time
+  std::size_t log_workers = 1;                 // threads that rotate logs
   SecureStreams secure_streams;                // for probes and hooks
   SliceUnits* slices = nullptr;                // systemd's cgroup driver: what makes the slices of pods; borrowed
 };
@@ -162,7 +162,7 @@ class CriRuntime final : public PodRuntime, private StreamServer {
     api::Json sandbox_config;
     Instant sandbox_since{};       // lists that began before do not contain it
     bool sandbox_doubted = false;  // a list did not have it as ready: it is being asked about
-    std::string handler;           // of its RuntimeClass
+    std::string handler;           // its RuntimeClass's handler
     bool asks_for_sandbox = false;
     std::set<std::string> old_sandboxes;
     std::set<std::string> lost_sandboxes;  // sandboxes that have not been stopped

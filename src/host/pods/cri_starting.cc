@@ -87,7 +87,7 @@ std::shared_ptr<ContainerHandle> CriRuntime::make_handle(const CgroupDir& cgroup
   const auto pid = oldest_process(cgroup);
   if (!pid) return nullptr;
   Result<UniqueFd> pidfd = open_pidfd(*pid);
-  if (!pidfd || oldest_process(cgroup) != pid) return nullptr;  // it ended, and its number may be reused
+  if (!pidfd || oldest_process(cgroup) != pid) return nullptr;  // already ended, and its number may be reused
   auto handle = std::make_shared<ContainerHandle>();
   handle->name = name;
   handle->pidfd = *std::move(pidfd);
@@ -339,7 +339,7 @@ Outcome CriRuntime::follow(Pod& pod, const agent::StartContainer& command) {
   pod.command.definition = command.definition;
   const auto made = configure_sandbox(pod);
   if (made) return {};
-  if (!has_one) return made.error();  // it was found, and its definition could not be read
+  if (!has_one) return made.error();  // a found container whose definition could not be read
   log_.warning("sandbox keeps its configuration", {{"pod", pod.command.pod.text()}, {"error", made.error().text()}});
   return {};
 }

@@ -228,7 +228,7 @@ void NetworkProber::send(std::uint64_t id, Attempt& attempt) {
     attempt.sent += static_cast<std::size_t>(count);
   }
   loop_.rewatch_fd(attempt.fd.get(), POLLIN);
-  if (attempt.stream) receive(id, attempt);  // it may have arrived with the handshake
+  if (attempt.stream) receive(id, attempt);  // data may have arrived with the handshake
 }
 
 void NetworkProber::receive(std::uint64_t id, Attempt& attempt) {

@@ -134,7 +134,7 @@ Result<std::string> exec_exchange(const std::string& command, const std::string&
                           ErrorCode::kRequestEntityTooLarge);
     }
   }
-  while (!child.has_ended()) {  // it has closed its output and is about to end
+  while (!child.has_ended()) {  // its output is closed, so it is about to end
     if (runtime::RealClock::read().mono >= deadline) return child.failed("took too long", ErrorCode::kTimeout);
     poll(nullptr, 0, 1);
   }

@@ -14,14 +14,14 @@ namespace spillway::host {
 /// The effect of a signal on a process, from its /proc/PID/status, if it were no first process of a namespace.
 enum class SignalFate : std::uint8_t {
   kEnds,     // the signal ends the process: neither caught nor ignored nor blocked
-  kBlocked,  // it is blocked and would end the process later; or it is waited for
-  kTaken,    // it is caught or ignored; or the text has no such line
+  kBlocked,  // blocked, so that it would end the process later; or waited for
+  kTaken,    // caught or ignored; or the text has no such line
 };
 
 struct ContainerHandle {
   std::string name;
   UniqueFd pidfd;
-  UniqueFd directory;  // of its cgroup, in the hierarchy of the memory controller
+  UniqueFd directory;  // its cgroup's, in the hierarchy of the memory controller
   /// /proc/PID/status of a process that is the first of its pid namespace; else empty.
   UniqueFd status;
   UniqueFd call;                        // /proc/PID/syscall of the same

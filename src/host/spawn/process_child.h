@@ -21,7 +21,7 @@ namespace spillway::host {
 /// Settings that confine a process to its pod's view: ids and rights.
 struct Confinement {
   std::uint32_t first_id = 0;     // the machine's id that is the pod's 0
-  bool own_pids = true;           // it is the first process of a pid namespace
+  bool own_pids = true;           // first process of a pid namespace
   std::vector<MountStep> mounts;  // on top of the pod's
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;

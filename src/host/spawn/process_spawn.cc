@@ -152,7 +152,7 @@ struct SupervisorMakings {
   const Report report{Step::kCloned, 0, static_cast<std::size_t>(program.pid)};
   ::syscall(SYS_write, made, &report, sizeof report);
   own.cgroup.finish(made);
-  ::syscall(SYS_setsid);  // it leads no session yet
+  ::syscall(SYS_setsid);  // not yet the leader of a session
   if (::syscall(SYS_dup3, program.pidfd, kProcessFd, 0) < 0) fail_child(made, Step::kDescriptors, errno);
   for (const auto& [ours, number_there] : own.descriptors)
     if (::syscall(SYS_dup3, ours.get(), number_there, 0) < 0) fail_child(made, Step::kDescriptors, errno);

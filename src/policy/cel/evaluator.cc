@@ -475,7 +475,7 @@ Result<std::optional<Value>> Evaluator::entry(const Node& node) {
 
 namespace {
 
-/// Of two equal keys the last one counts. False: the budget is spent.
+/// The last of two equal keys counts. False: the budget is spent.
 bool put(Map::Entries& entries, Value key, Value value, Budget& budget) {
   if (!budget.charge(entries.size() + 1)) return false;
   for (auto& [other, old] : entries) {

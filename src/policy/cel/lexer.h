@@ -61,7 +61,7 @@ struct Token {
 struct SyntaxError {
   std::size_t position = 0;
   std::string message;
-  bool nowhere = false;  // it has no position: the whole is too deep
+  bool nowhere = false;  // without a position: the whole is too deep
 };
 
 /// The tokens, the last one kEnd. Invalid text is reported and left out.

@@ -60,7 +60,7 @@ struct ConfigProblem {
 struct ContainerRuntime {
   std::string socket;
   std::string driver;   // "systemd"; empty: not reported
-  std::string problem;  // it does not answer, or its cgroup driver is not the configured one, with the remedy
+  std::string problem;  // no answer, or a cgroup driver that is not the configured one, with the remedy
 };
 
 /// The parts of `up` that give pods addresses of their own, forward Services to pods, and answer DNS queries. Each

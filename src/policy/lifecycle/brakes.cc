@@ -185,7 +185,7 @@ void Brakes::on_heartbeats(std::int64_t nodes, std::int64_t late, Now now) {
   if (storm) {
     if (!stall_since_) stall_since_ = now.mono;
   } else if (stall_since_) {
-    if (stalls(now.mono)) cool_from(now);  // they returned; else they were given up and are marked by now
+    if (stalls(now.mono)) cool_from(now);  // the nodes returned; else they were given up and are marked by now
     stall_since_.reset();
   }
 }

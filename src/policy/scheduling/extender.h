@@ -33,7 +33,7 @@ struct Extender {
   Duration timeout = seconds(5);
   bool knows_nodes = false;            // nodeCacheCapable: it receives names of nodes, not nodes
   std::vector<std::string> resources;  // managedResources: only pods that request one of them; empty: all pods
-  bool ignorable = false;              // it is skipped when it does not answer
+  bool ignorable = false;              // skipped when it does not answer
 
   friend bool operator==(const Extender&, const Extender&) = default;
 };

@@ -51,7 +51,7 @@ struct SpreadConstraint {
   api::LabelSelector selector;
   std::int64_t min_domains = 1;
   bool honors_affinity = true;  // nodes that the pod's selector and affinity rule out do not count
-  bool honors_taints = false;   // nor do nodes whose taints keep the pod away
+  bool honors_taints = false;   // nodes whose taints keep the pod away do not count
 
   friend bool operator==(const SpreadConstraint&, const SpreadConstraint&) = default;
 };

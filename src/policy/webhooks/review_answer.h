@@ -27,7 +27,7 @@ struct ReviewAnswer {
   std::optional<api::Json> patch = {};  // a list that is not empty
   std::vector<std::string> warnings = {};
   std::vector<std::pair<std::string, std::string>> annotations = {};  // for the audit log
-  api::Status status = {};  // of a rejection: code, reason and message as they were sent
+  api::Status status = {};  // a rejection's code, reason and message, as they were sent
 };
 
 /// kInvalid: no valid answer to the review `uid`, in upstream's words. An answer without `allowed` rejects the request.

@@ -186,7 +186,7 @@ class StatefulPlanner {
     for (std::int64_t at = end - 1; at - set_.first_ordinal >= set_.partition; --at) {
       const auto found = at > std::numeric_limits<std::int32_t>::max() ? replicas_.end()
                                                                        : replicas_.find(static_cast<std::int32_t>(at));
-      if (found == replicas_.end()) return;  // it is being made
+      if (found == replicas_.end()) return;  // the pod is being made
       const PodPtr& pod = found->second;
       if (revision_hash(pod->metadata) != view_.update.metadata.name && !is_leaving(*pod)) {
         plan_.steps.emplace_back(DeleteStatefulPod{pod});

@@ -63,7 +63,7 @@ struct MendPod {
 
 struct DeleteStatefulPod {
   PodPtr pod;
-  bool is_recreated = false;  // it has ended, and another one of its name follows
+  bool is_recreated = false;  // ended, and another one of its name follows
 };
 
 /// The pod cannot be made yet.

@@ -250,7 +250,7 @@ api::StatusResult<void> admit_pod_update(api::Json& pod, const api::Json& old, E
   for (const std::string_view key : {"preemptionPolicy", "priority"}) {
     if (!has(spec, key) && has(value_of(old, "spec"), key)) spec[key] = value_of(value_of(old, "spec"), key);
   }
-  add_tolerations(pod, {.memory_pressure_toleration = false});  // that toleration is for new pods
+  add_tolerations(pod, {.memory_pressure_toleration = false});  // the toleration is for new pods
   return {};
 }
 
