@@ -24,7 +24,7 @@ std::string_view content_type(PatchType type) {
   return {};
 }
 
-/// Other text may be malformed; the server finds out when it parses it.
+/// Other text may be malformed; the server reports that when it parses it.
 bool is_ascii(std::string_view text) {
   unsigned char bits = 0;  // the union of all characters, so that the loop has no branch and can be vectorised
   for (const char c : text) bits |= static_cast<unsigned char>(c);
@@ -52,7 +52,7 @@ bool says_ascii_beside_metadata(const api::Json::Object& object) {
   return true;
 }
 
-/// A heartbeat goes without its text: a server in the same process holds the document against what it has stored, and a
+/// A heartbeat is sent without its text: a server in the same process compares the document with the stored one, and a
 /// transport makes the text where bytes leave the process.
 bool needs_no_text(api::Method method, const api::Json& document) {
   const bool is_lease = method == api::Method::kPut && document.string_at({"kind"}) == "Lease";
@@ -207,7 +207,7 @@ void ApiClient::cancel(TimerId timer) {
 
 void ApiClient::add(InformerBase& informer) {
   informers_.push_back(&informer);
-  if (started_) at(now_.mono, [&informer](Now now) { informer.list(now); });  // it may still be under construction
+  if (started_) at(now_.mono, [&informer](Now now) { informer.list(now); });  // the informer may not be complete yet
 }
 
 bool ApiClient::synced() const {

@@ -56,14 +56,14 @@ class ApiClient {
 
   struct Limits {
     Duration call_timeout = seconds(10);
-    /// A watch is expected to carry an event or a bookmark at least this often; else it is opened again. Bookmarks come
-    /// about once a minute.
+    /// A watch is expected to carry an event or a bookmark at least this often; else it is opened again. Bookmarks
+    /// arrive about once a minute.
     Duration watch_silence = seconds(90);
     std::size_t in_flight_max = 1024;
     std::size_t waiting_max = 65536;  // reads, and as many writes
     std::int64_t list_page_objects = 500;
     /// The number of times that a call is repeated after 429 or 5xx with Retry-After, after the wait that the server
-    /// asks for, a minute at most.
+    /// requests, a minute at most.
     int retries_max = 0;
     /// The limit on writes; nullopt: writes are not limited.
     std::optional<Rate> write_rate = std::nullopt;
@@ -95,7 +95,8 @@ class ApiClient {
 
   const std::vector<InformerBase*>& informers() const { return informers_; }
 
-  /// Calls `action` in the step in which synced() becomes true (at once if it is). Actions run in the order they came.
+  /// Calls `action` in the step in which synced() becomes true (at once if it is). Actions run in the order of their
+  /// registration.
   void when_synced(std::function<void(Now)> action);
 
   std::size_t in_flight() const { return in_flight_.size(); }

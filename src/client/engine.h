@@ -1,6 +1,6 @@
 // The contract between an engine that talks to an API server and whatever drives it: the real loop (runtime/) or the
-// simulator (sim/). An engine does no I/O: it is handed events with the time, and leaves commands behind.
-// Thread: loop. Ordering: events of one CallId arrive in order; commands are executed in the order they were left.
+// simulator (sim/). An engine does no I/O: it is given events with the time, and returns commands. Thread: loop.
+// Ordering: events of one CallId arrive in order; commands are executed in the order they were left.
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -25,7 +25,7 @@ using CallId = std::uint64_t;
 struct SendCall {
   CallId id = 0;
   api::Request request;
-  std::optional<Duration> rate_limited_for = {};  // how long it waited for its turn; absent: its kind is not limited
+  std::optional<Duration> rate_limited_for = {};  // wait for its turn; absent: its kind is not limited
 };
 
 struct OpenWatch {
@@ -42,7 +42,7 @@ using ApiCommand = std::variant<SendCall, OpenWatch, CloseWatch>;
 
 // Events.
 
-/// The answer to a call. An error means no answer came (connection refused, time-out), not an HTTP status.
+/// The answer to a call. An error means that no answer arrived (connection refused, time-out), not an HTTP status.
 struct CallDone {
   CallId id = 0;
   Result<api::Response> response;
@@ -51,8 +51,8 @@ struct CallDone {
 /// One event of a watch: {"type":…,"object":…} as one complete JSON document, parsed, or both.
 struct WatchFrame {
   CallId id = 0;
-  std::shared_ptr<const std::string> document;  // null if it did not come as JSON
-  api::WatchDocumentPtr event = {};             // the same, parsed; null if it came as bytes only
+  std::shared_ptr<const std::string> document;  // null if it did not arrive as JSON
+  api::WatchDocumentPtr event = {};             // the same, parsed; null if it arrived as bytes only
 };
 
 /// The watch is over. An error carries the API's reason (kExpired for 410) or kServiceUnavailable.

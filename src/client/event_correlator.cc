@@ -11,7 +11,7 @@ constexpr float kRefillRate = 1.0F / static_cast<float>(std::chrono::duration_ca
 
 CorrelatedEvent EventCorrelator::correlate(EventKey event, Instant now) {
   api::ObjectReference object = event.about;
-  object.field_path.clear();  // its containers are one with it
+  object.field_path.clear();  // events of its containers count as its own
   CorrelatedEvent correlated{.key = std::move(event), .message = {}, .passes = true};
   EventKey& key = correlated.key;
   correlated.message = key.message;

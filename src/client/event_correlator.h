@@ -20,8 +20,8 @@ namespace spillway::client {
 
 enum class EventType { kNormal, kWarning };
 
-/// From this many texts about one object for one reason on, none more than ten minutes after the one before it, further
-/// ones become one event.
+/// The number of texts about one object for one reason, each within ten minutes of the one before it, from which on
+/// further ones become one event.
 inline constexpr std::size_t kSimilarMax = 10;
 inline constexpr Duration kSimilarWithin = minutes(10);
 /// A source may send this many events about one object at once, and one more every five minutes.
@@ -67,7 +67,7 @@ class EventCorrelator {
 
   Limits limits_;
   RecentMap<SimilarKey, std::set<std::string>> similar_;  // texts
-  RecentMap<api::ObjectReference, TokenBucket> buckets_;  // one that is full again may be forgotten
+  RecentMap<api::ObjectReference, TokenBucket> buckets_;  // full ones may be dropped
 };
 
 }  // namespace spillway::client

@@ -11,7 +11,7 @@
 namespace spillway::client {
 namespace {
 
-constexpr Duration kRemembered = hours(1);  // how long the server keeps an event
+constexpr Duration kRemembered = hours(1);  // the server's lifetime of an event
 constexpr Duration kRetryMin = seconds(1);
 
 std::string_view to_string(EventType type) {
@@ -44,7 +44,7 @@ EventRecorder::EventRecorder(ApiClient& client, Rng rng, std::string component, 
 void EventRecorder::record(const api::ObjectReference& about, EventType type, std::string_view reason,
                            std::string_view message, Now now) {
   api::ObjectReference object = about;
-  object.resource_version.clear();  // it changes with every write and would make every repeat a new event
+  object.resource_version.clear();  // the version changes with every write and would make every repeat a new event
   const CorrelatedEvent event = correlator_.correlate(
       {.about = std::move(object), .type = type, .reason = std::string(reason), .message = printable(message)},
       now.mono);
@@ -164,7 +164,7 @@ void EventRecorder::on_written(const EventKey& key, std::int32_t count, const Re
     known.count_written = count;
     if (known.count_due > count) enqueue(key, known);
   } else if (!was_post && outcome.error().code == ErrorCode::kNotFound) {
-    known.name.clear();  // it has expired: post anew
+    known.name.clear();  // the event has expired: post anew
     known.count_written = 0;
     known.count = known.count_due = 1;
     known.first = known.last;

@@ -1,6 +1,6 @@
-// Writes Kubernetes events: the first of a kind is posted, repeats raise the count of that object with a patch.
-// Repeats that come while the first is still on its way are counted in; the correlator says what goes out at all. Names
-// are "<object>.<16 hex digits>" from the random stream, so a replayed seed writes the same names.
+// Writes Kubernetes events: the first of a kind is posted, repeats raise the count of that object with a patch. Repeats
+// during the first write are counted in; the correlator decides which events are sent at all. Names are "<object>.<16
+// hex digits>" from the random stream, so a replayed seed writes the same names.
 // Thread: loop. Bounds: `queue_max` events wait (the oldest is dropped and counted), `known_max` kinds are remembered
 // for an hour at most, `in_flight_max` calls, `attempts_max` attempts per write. Source: Kubernetes "Event" API page;
 // spec "API server contract", 14.
@@ -52,7 +52,7 @@ class EventRecorder {
     std::string name;     // empty until posted
     std::string message;  // the text of the latest event
     std::int32_t count = 0;
-    std::int32_t count_due = 0;  // when the last one went out; those after it wait for the next
+    std::int32_t count_due = 0;  // when the last one was sent; later ones wait for the next
     std::int32_t count_written = 0;
     WallTime first{};
     WallTime last{};

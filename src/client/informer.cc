@@ -25,7 +25,7 @@ constexpr std::int64_t kWatchSecondsMin = 300;
 constexpr std::uint64_t kWatchSecondsSpread = 300;
 constexpr Duration kAfterSilenceMin = milliseconds(400);
 constexpr std::uint64_t kAfterSilenceSpreadMs = 400;
-constexpr Duration kShortWatch = seconds(5);  // a close before that counts as a failure unless something came
+constexpr Duration kShortWatch = seconds(5);  // a close before that counts as a failure unless data arrived
 
 ObjectKey key_of_document(const api::Json& object) {
   const std::string_view ns = object.string_at({"metadata", "namespace"});

@@ -20,7 +20,7 @@
 namespace spillway::client {
 
 /// Says if a part can work without a collection. An optional collection that may not be read, or that the server does
-/// not serve, is not waited for; its cache stays empty, or as it was, until it can be read.
+/// not serve, is not waited for; its cache stays empty, or unchanged, until it can be read.
 enum class Need { kRequired, kOptional };
 
 class InformerBase {
@@ -29,7 +29,7 @@ class InformerBase {
   InformerBase(const InformerBase&) = delete;
   InformerBase& operator=(const InformerBase&) = delete;
 
-  /// Has listed completely at least once, or need not.
+  /// True if it has listed completely at least once, or need not.
   bool synced() const { return synced_ || (need_ == Need::kOptional && refusal_.has_value()); }
 
   const std::string& path() const { return path_; }
@@ -39,7 +39,7 @@ class InformerBase {
   /// The reason why a list was refused (kForbidden, kNotFound), until one is complete; nullopt: none was refused since.
   const std::optional<Error>& refusal() const { return refusal_; }
 
-  /// When the server was last heard on this collection (a page, an event, a bookmark); nullopt: never.
+  /// The time of the server's last message on this collection (a page, an event, a bookmark); nullopt: never.
   std::optional<Instant> last_heard() const { return last_heard_; }
 
   /// Objects that did not decode, since the start.

@@ -159,7 +159,7 @@ void LeaderElection::take(const api::Json& lease, Now now) {
 void LeaderElection::on_taken(const Result<api::Json>& outcome, Now now) {
   if (over_) return;
   if (!outcome) {
-    latest_.reset();  // whatever happened, the next attempt reads first
+    latest_.reset();  // the next attempt reads first
     return again(now);
   }
   latest_ = *outcome;
@@ -262,10 +262,10 @@ void LeaseGuard::look(Now) {
 
 void LeaseGuard::judge(const Result<api::Json>& lease, Now now) {
   client_.at(now.mono + options_.period, [this](Now then) { look(then); });
-  if (!lease && lease.error().code != ErrorCode::kNotFound) return;  // not known: ask again
+  if (!lease && lease.error().code != ErrorCode::kNotFound) return;  // unknown: read again
   if (lease) observed_.see(*lease, now.mono);
   const bool held = lease && observed_.is_held(now.mono, options_.lease_duration);
-  // One reading of a lease says nothing about its age: a change does.
+  // One reading of a lease does not show its age: a change does.
   if (held && observed_.moved()) return listener_.on_held(observed_.holder(), now);
   if (!held && !std::exchange(told_free_, true)) listener_.on_free(now);
 }

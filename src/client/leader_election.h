@@ -1,10 +1,10 @@
 // Leader election by a Lease: of several processes that may act, one does. The holder renews the lease; the others
-// watch it by their own clocks and take it when it has not changed for as long as it says.
+// watch it by their own clocks and take it when it has not changed for the duration in it.
 //
 // Fencing: a leader may act until `renew_deadline` after the *sending* of its last successful renewal, and the others
 // wait `lease_duration` from when they saw that renewal, which is later. So there is always lease_duration -
 // renew_deadline between the last act of one leader and the first of the next, for requests that are still on their
-// way. Callers ask may_act() before every step (FencedEngine does), so that a process that was stopped and continued
+// way. Callers check may_act() before every step (FencedEngine does), so that a process that was stopped and continued
 // does nothing.
 // Thread: loop. Bounds: one call in flight, each ends within half of renew_deadline.
 // Source: Kubernetes docs, "Leases", leader election; client-go's lease/renew/retry semantics and jitter factor 1.2.
@@ -41,7 +41,7 @@ class LeaseObservation {
   /// duration.
   bool is_held(Instant now, Duration fallback) const;
 
-  /// The holder renewed it between two looks.
+  /// True if the holder renewed it between two reads.
   bool moved() const { return moves_ > 1; }
 
  private:
@@ -49,7 +49,7 @@ class LeaseObservation {
   std::string holder_;
   std::optional<Duration> duration_;
   Instant changed_{};
-  int moves_ = 0;  // looks that differed from the one before; the first counts
+  int moves_ = 0;  // reads that differed from the one before; the first counts
 };
 
 class LeaderElection final : public ApiEngine {
@@ -68,10 +68,10 @@ class LeaderElection final : public ApiEngine {
   struct Listener {
     /// Called each time it begins to lead.
     std::function<void(Now)> on_elected;
-    /// Called each time its term ends: engines that act must be gone for good, a later term begins anew. It goes on
-    /// taking part. `why`: one line.
+    /// Called each time its term ends: engines that act must be destroyed, a later term begins anew. The elector
+    /// continues to take part. `why`: one line.
     std::function<void(const std::string& why, Now)> on_lost;
-    /// Another process leads now.
+    /// Called when another process leads.
     std::function<void(const std::string& identity, Now)> on_leader_seen;
     /// The lease cannot be read: called once for each code in a row; it is read again. May be empty.
     std::function<void(const Error& error, Now)> on_unreadable;
@@ -82,7 +82,7 @@ class LeaderElection final : public ApiEngine {
 
   LeaderElection(Options options, Rng rng, Listener listener);
 
-  /// Leads, and it is still too early for anybody else.
+  /// True if this process leads, and it is still too early for any other.
   bool may_act(Now now) const { return leads_ && now.mono < renewed_ + options_.renew_deadline; }
 
   bool leads() const { return leads_; }
@@ -135,7 +135,7 @@ class LeaderElection final : public ApiEngine {
   bool over_ = false;  // released
 };
 
-/// Another engine that gets no event and gives no command unless `may_act`. The first refusal is for good: one of these
+/// Wraps an engine: it gets no event and gives no command unless `may_act`. The first refusal is final: a wrapper
 /// belongs to one term of its leader.
 class FencedEngine final : public ApiEngine {
  public:
@@ -158,14 +158,14 @@ class FencedEngine final : public ApiEngine {
   bool closed_ = false;
 };
 
-/// Looks at the lease of another program again and again: refuses to live beside it.
+/// Reads the lease of another program repeatedly, and ends this program if that one is alive.
 class LeaseGuard final : public ApiEngine {
  public:
   struct Options {
     std::string ns = "kube-system";
     std::string name = "kube-controller-manager";
     Duration period = seconds(2);
-    Duration lease_duration = seconds(15);  // where the lease names none
+    Duration lease_duration = seconds(15);  // used where the lease names none
   };
 
   struct Listener {

@@ -14,7 +14,7 @@ namespace spillway::client {
 template <typename Key, typename Value>
 class RecentMap {
  public:
-  /// `kept`: how long an entry stays without being used.
+  /// `kept`: the time for which an unused entry stays.
   RecentMap(std::size_t size_max, Duration kept) : size_max_(size_max), kept_(kept) {}
 
   /// The entry of this key, now used; `fresh`, if there was none.

@@ -53,7 +53,7 @@ WatchSession::Next WatchSession::on_end(const std::optional<Error>& error, Rng& 
   return {resource_version_.empty(), back_off(rng)};
 }
 
-/// Between half and all of 0.8 s · 2ⁿ, at most 30 s.
+/// A random time between half and all of 0.8 s · 2ⁿ, at most 30 s.
 Duration WatchSession::back_off(Rng& rng) {
   const int doublings = std::clamp(failures_ - 1, 0, 6);
   const Duration ceiling = std::min(kWaitMin * (1 << doublings), kWaitMax);

@@ -1,7 +1,7 @@
 // Decides the next step of a watch: pure state of one list-then-watch, without I/O. After 410 it lists again, the first
 // time at once. When the server is unavailable or silent it backs off, jittered, doubling from 0.8 s to 30 s, and
-// resumes. A normal close resumes at once from the last resourceVersion unless nothing came through the watch.
-// Thread: loop. Source: spec "API server contract", 9.12; client-go reflector behaviour.
+// resumes. A normal close resumes at once from the last resourceVersion unless the watch delivered nothing. Thread:
+// loop. Source: spec "API server contract", 9.12; client-go reflector behaviour.
 #pragma once
 
 #include "base/error.h"

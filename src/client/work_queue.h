@@ -1,6 +1,6 @@
-// Names of objects to sync: each name once, ordered by due time and then by arrival. A name being worked on is not
-// handed out a second time; if it is added meanwhile it comes back when the work is done. Retries back off
-// exponentially per name, from `retry_min` to `retry_max`, without jitter: order is deterministic.
+// Names of objects to sync: each name once, ordered by due time and then by arrival. A name in work is not taken a
+// second time; if it is added meanwhile it is queued again when the work is done. Retries back off exponentially per
+// name, from `retry_min` to `retry_max`, without jitter: order is deterministic.
 // Thread: loop. Bounds: one entry per name; the names are those of objects in a cache.
 #pragma once
 
@@ -29,7 +29,7 @@ class WorkQueue {
 
   explicit WorkQueue(Limits limits) : limits_(limits) {}
 
-  /// Adds a name to be worked on at or after `due`; an entry that is due earlier stays as it is.
+  /// Adds a name to be synced at or after `due`; an entry that is due earlier is not changed.
   void add(std::string_view name, Instant due);
   /// Adds the name after its next back-off; false if it has been retried too often (it is forgotten then).
   bool retry(std::string_view name, Instant now);
@@ -42,7 +42,7 @@ class WorkQueue {
   std::optional<std::string> take(Instant now);
   void done(std::string_view name);
 
-  /// When take() has something to give; nullopt: nothing waits.
+  /// The time of the next entry for take(); nullopt: nothing waits.
   std::optional<Instant> next_due() const;
 
   bool contains(std::string_view name) const { return by_name_.contains(name); }

@@ -71,7 +71,7 @@ class ControllerSet final : public client::ApiEngine {
     /// Pods that are evicted from a node again and again are replaced later each time; upstream: at once.
     bool eviction_backoff = false;
     autoscaling::Settings autoscaling{};
-    /// Where nodes get their blocks of pod addresses from; without a cluster range they get none.
+    /// The ranges from which nodes get their blocks of pod addresses; without a cluster range they get none.
     addresses::NodeRanges node_ranges{};
     /// The rate of all writes together; nullopt: unlimited.
     std::optional<client::ApiClient::Rate> write_rate = std::nullopt;
@@ -109,7 +109,7 @@ class ControllerSet final : public client::ApiEngine {
   /// not run.
   std::optional<policy::Decision> explain_evictions(std::string_view resource, const std::string& key, Now now) const;
 
-  /// Looks at all nodes that have ended so far, and how many nodes there are.
+  /// The number of finished passes over all nodes, and the number of nodes.
   std::uint64_t passes() const { return lifecycle_metrics_.passes(); }
 
   std::size_t nodes_known() const { return nodes_.cache().size(); }
@@ -151,27 +151,27 @@ class ControllerSet final : public client::ApiEngine {
   PodGc pod_gc_;
   CloudCheck cloud_check_;
   LifecycleReport report_;
-  // Only if it runs: nothing else reads ReplicationControllers.
+  // Made only if that controller runs: no other part reads ReplicationControllers.
   std::optional<client::EventRecorder> replication_events_;
   std::optional<client::Informer<api::ReplicationController>> replication_controllers_;
   std::optional<ReplicationManager> replication_manager_;
-  // Only if it runs: nothing else reads Deployments.
+  // Made only if that controller runs: no other part reads Deployments.
   std::optional<client::EventRecorder> deployment_events_;
   std::optional<client::Informer<api::Deployment>> deployments_;
   std::optional<DeploymentController> deployment_controller_;
   std::unique_ptr<BatchControllers> batch_;  // null: none of them runs
-  // Only if one of them runs: nothing else reads claims and volumes.
+  // Made only if one of them runs: no other part reads claims and volumes.
   std::optional<client::EventRecorder> volume_events_;
   std::optional<StorageCache> storage_;
   std::optional<ClaimUsers> claim_users_;
   std::optional<VolumeBinder> volume_binder_;
   std::optional<VolumeProtection> volume_protection_;
-  // Only if it runs.
+  // Made only if that controller runs.
   std::optional<client::EventRecorder> stateful_set_events_;
   std::optional<client::Informer<api::StatefulSet>> stateful_sets_;
   std::optional<client::Informer<api::PersistentVolumeClaim>> claims_;  // without storage_
   std::optional<StatefulSetController> stateful_set_controller_;
-  // Only if it runs.
+  // Made only if that controller runs.
   std::optional<client::EventRecorder> autoscaler_events_;
   std::optional<client::Informer<api::HorizontalPodAutoscaler>> autoscalers_;
   std::optional<HorizontalAutoscalerController> autoscaler_controller_;

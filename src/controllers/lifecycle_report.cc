@@ -63,7 +63,8 @@ std::optional<Reason> LifecycleReport::brake_on(std::string_view zone, const Zon
   return std::nullopt;
 }
 
-/// When the entry at `place` (from 0) gets its token: the first with the next one, each later one a token later.
+/// The time at which the entry at `place` (from 0) gets its token: the first with the next one, each later one a token
+/// later.
 std::optional<Instant> LifecycleReport::due(const Zone& zone, std::size_t place, Now now) const {
   const lifecycle::RateLimiter& limiter = zone.queue.limiter();
   const auto entries = zone.queue.entries();
@@ -91,13 +92,13 @@ std::vector<ZoneStanding> LifecycleReport::zones(Now now) const {
     standing.brake = brake_on(key, zone, now);
     if (entries.empty()) continue;
     standing.next_node = entries.front()->name;
-    if (gate_.brakes().hold_in(key, now)) continue;  // the end of a manual hold is not known
+    if (gate_.brakes().hold_in(key, now)) continue;  // the end of a manual hold is unknown
     if (const auto at = due(zone, 0, now)) standing.next_act_in = std::max(*at - now.mono, Duration::zero());
   }
   return standings;
 }
 
-/// That no pass over the nodes has seen: they belong to no zone yet.
+/// The number of nodes that no pass has seen yet: they belong to no zone.
 std::int64_t LifecycleReport::new_nodes() const {
   return std::ranges::count_if(shared_.nodes.cache().all(), [this](const auto& entry) {
     return !nodes_.monitor().find_record(entry.second->metadata.name).has_value();
@@ -137,7 +138,7 @@ Reason LifecycleReport::health_of(const api::Node& node, Now now) const {
            {"grace_seconds", in_seconds(grace)}}};
 }
 
-/// The first of its pods that leaves because of a taint.
+/// The first of its pods that is evicted because of a taint.
 std::optional<Reason> LifecycleReport::deletions_of(const std::string& node, Now now) const {
   std::optional<std::pair<Instant, std::string>> first;
   std::int64_t pods = 0;

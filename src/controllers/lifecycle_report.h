@@ -39,17 +39,17 @@ class LifecycleReport {
                   const PodsByNode& pods_by_node, const ActGate& gate)
       : shared_(shared), nodes_(nodes), taints_(taints), pods_by_node_(pods_by_node), gate_(gate) {}
 
-  /// In key order.
+  /// The zones in key order.
   std::vector<ZoneStanding> zones(Now now) const;
   /// kind ZoneList: items, newNodes (in no zone so far), lookEverySeconds, masterDisruption, brake (that holds
   /// everything), at.
   api::Json zones_document(Now now) const;
 
-  /// Why the node is or is not tainted: its health, from where it is known and how old; conditions; zone; place in the
-  /// queue; the brake that holds; when the next act is due. nullopt: there is no such node.
+  /// The reasons why the node is or is not tainted: its health, the source and age of that; conditions; zone; place in
+  /// the queue; the brake that holds; the time of the next act. nullopt: there is no such node.
   std::optional<policy::Decision> explain_node(const std::string& name, Now now) const;
-  /// Why a pod of a failed node has not been deleted, or when it will be. `key`: NAMESPACE/NAME. nullopt: there is no
-  /// such pod, or it is not to be deleted.
+  /// The reason why a pod of a failed node has not been deleted, or the time at which it will be. `key`:
+  /// NAMESPACE/NAME. nullopt: there is no such pod, or it will not be deleted.
   std::optional<policy::Decision> explain_pod(const std::string& key, Now now) const;
 
  private:

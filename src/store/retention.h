@@ -1,4 +1,4 @@
-// How much of a store's past stays readable: a rule on revisions, ages and sizes; the store does the deleting.
+// Decides which part of a store's past stays readable, by revisions, ages and sizes; the store deletes the rest.
 // Thread: one at a time. Source: spec "API server contract", 9.13 and 22.4 (compaction).
 #pragma once
 
@@ -12,7 +12,7 @@
 namespace spillway::store {
 
 struct HistoryPolicy {
-  /// Younger history, and the newest `revisions_min` revisions, stay.
+  /// History younger than this, and the newest `revisions_min` revisions, are kept.
   Duration age_min = minutes(5);
   std::uint64_t revisions_min = 10'000;
   /// A limit on history: it does not outgrow half of the live objects, or this where they are few: churn (leases)
@@ -40,7 +40,7 @@ class Retention {
   /// next_wakeup().
   Revision compact_to(const HistorySize& size, Instant now);
 
-  /// When age alone may change the answer.
+  /// The time at which age alone may change the answer.
   Instant next_wakeup() const { return marks_.back().at + policy_.interval; }
 
  private:

@@ -34,7 +34,7 @@ class ServerLease {
     std::function<void()> on_taken;
     /// Called each time it stops acting: another server acts, or may soon.
     std::function<void(const std::string& why)> on_lost;
-    /// Another server acts; called each time that changes.
+    /// Called each time that another server becomes the active one.
     std::function<void(const std::string& holder)> on_waiting;
     /// The store does not answer, and nothing is held.
     std::function<void(const Error& error)> on_failure;

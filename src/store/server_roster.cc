@@ -8,8 +8,8 @@
 namespace spillway::store {
 namespace {
 
-/// "NUMBER@JOINED KEYS": the number makes each write a different one; the first entry of a server does not say when it
-/// joined, which is its own revision.
+/// "NUMBER@JOINED KEYS": the number makes each write a different one; the first entry of a server does not contain the
+/// revision at which it joined, which is the entry's own.
 std::string_view keys_in(const Entry& entry) {
   const std::string_view text = *entry.value;
   const std::size_t space = text.find(' ');

@@ -1,9 +1,9 @@
-// The API servers of one store, each with an entry that it writes again and again: a server that would not understand
-// the others, because it signs with other keys, is refused before it serves. An entry that does not change for
-// kGoneAfter, by the clock of its reader, belongs to a server that has gone; its keys bind no other server. An entry
-// also says at which revision its server joined: of two that run under one name, as of a copied data directory, the one
-// that joined later yields within two beats. Thread: loop. Bounds: one request at a time, which ends by itself. Source:
-// spec "etcd as the store", 12.
+// The API servers of one store, each with an entry that it writes periodically: a server that is incompatible with the
+// others, because it signs with other keys, is refused before it serves. An entry that does not change for kGoneAfter,
+// by the clock of its reader, belongs to a server that has ended; its keys bind no other server. An entry also contains
+// the revision at which its server joined: of two that run under one name, as of a copied data directory, the one that
+// joined later yields within two beats. Thread: loop. Bounds: one request at a time, which ends by itself. Source: spec
+// "etcd as the store", 12.
 #pragma once
 
 #include "base/time.h"
@@ -36,8 +36,8 @@ class ServerRoster {
     std::function<void()> yield = {};
   };
 
-  /// `name`: letters, digits, "-", ".", ":". `keys`: what all of them must have in common, without line breaks; the
-  /// text says nothing that is secret.
+  /// `name`: letters, digits, "-", ".", ":". `keys`: the text that all servers must have in common, without line
+  /// breaks; it contains no secret.
   ServerRoster(Store& store, std::string name, std::string keys, Ports ports);
   ServerRoster(const ServerRoster&) = delete;
   ServerRoster& operator=(const ServerRoster&) = delete;

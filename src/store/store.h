@@ -142,14 +142,15 @@ class Store {
   /// Write::ttl is heeded.
   virtual bool expires_keys() const { return false; }
 
-  /// Other processes write the same keys: delivered changes may be behind writes that those processes acknowledged.
+  /// True if other processes write the same keys: delivered changes may be behind writes that those processes
+  /// acknowledged.
   virtual bool is_shared() const { return false; }
 
   /// The reason why the store refuses writes for now, for people to read; nullopt: it takes them. A full disk still
   /// takes deletions and heartbeats.
   virtual std::optional<std::string> refusing() const { return std::nullopt; }
 
-  /// There is no space: all puts are refused until space was freed.
+  /// True if there is no space: all puts are refused until space was freed.
   virtual bool is_full() const { return false; }
 
   /// The last revision whose changes have been delivered.

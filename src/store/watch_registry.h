@@ -28,9 +28,9 @@ class WatchRegistry {
   Revision told(WatchId id) const;
   const std::string& prefix(WatchId id) const;
 
-  /// Tells every live watch the changes that concern it. `changes` are in revision order.
+  /// Delivers to every live watch the changes that concern it. `changes` are in revision order.
   void publish(const std::vector<Change>& changes);
-  /// Tells one watch, live or not, the changes that concern it; ignored when it is gone.
+  /// Delivers to one watch, live or not, the changes that concern it; ignored when it has ended.
   void tell(WatchId id, const std::vector<Change>& changes);
   /// Notifies the watch that no change up to `revision` concerns it; ignored when it is gone.
   void skip_to(WatchId id, Revision revision);

@@ -108,12 +108,12 @@ void EndpointSliceController::look(const std::string& key, Now now) {
       now);
 }
 
-/// One that lacks a pod counts as refused: it is looked at again.
+/// A slice that lacks a pod counts as refused: it is synced again.
 void EndpointSliceController::on_looked(const std::string& key, Looked how) {
   (how == Looked::kDone && !incomplete_.contains(key) ? metrics_.done : metrics_.failed).add();
 }
 
-/// Says when hints by capacity come and go.
+/// Records events when hints by capacity are added and removed.
 void EndpointSliceController::note_hints(const std::string& key, const api::Service& service,
                                          const endpoints::SlicePlan& plan, Now now) {
   const auto say = [&](client::EventType type, std::string_view reason, std::string_view what,

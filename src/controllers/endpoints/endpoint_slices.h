@@ -39,7 +39,7 @@ class EndpointSliceController final : public SliceController {
 
   using GivenByFamily = std::map<endpoints::Family, endpoints::EndpointsByZone>;
 
-  /// By the names of kube-controller-manager.
+  /// Metrics by the names of kube-controller-manager.
   struct Metrics {
     explicit Metrics(telemetry::Registry& metrics);
 

@@ -1,6 +1,6 @@
-// Keeps the Endpoints of Services that select pods: the form in which older clients ask who is behind a Service. What
-// they say is decided by policy/endpoints/endpoints_plan.h. They leave with their Service. Thread: loop.
-// Source: Kubernetes docs, "Service", Endpoints; spec "Scheduler and workloads", 16.
+// Keeps the Endpoints of Services that select pods: the form in which older clients read the endpoints of a Service.
+// policy/endpoints/endpoints_plan.h decides their content. They are deleted with their Service. Thread: loop. Source:
+// Kubernetes docs, "Service", Endpoints; spec "Scheduler and workloads", 16.
 #pragma once
 
 #include "api/object/endpoints.h"
@@ -19,7 +19,7 @@ class EndpointsController final : public ServiceController {
                       client::Informer<api::Endpoints>& endpoints, const SelectedPods& selected,
                       telemetry::Registry& metrics);
 
-  /// Also syncs Endpoints without a Service: the Service may have been deleted while no controller ran.
+  /// Also syncs Endpoints without a Service, which may have been deleted while no controller ran.
   void start(Now now) override;
 
  private:

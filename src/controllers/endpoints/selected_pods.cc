@@ -13,7 +13,7 @@ std::string value_in(const std::string& ns, const std::string& value) {
   return ns + '/' + value;
 }
 
-/// The keys of a pod's labels and its values, for each that `labels` knows.
+/// Calls `visit` with the keys of a pod's labels and their values, if `labels` has them.
 template <typename Labels, typename Visit>
 void each_label(Labels& labels, const api::Pod& pod, Visit visit) {
   for (const auto& [key, value] : pod.metadata.labels) {

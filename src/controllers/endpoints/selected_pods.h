@@ -26,7 +26,7 @@ class SelectedPods {
   SelectedPods(const SelectedPods&) = delete;
   SelectedPods& operator=(const SelectedPods&) = delete;
 
-  /// Those that it selects, in the order of their keys. The Service is one of the cache.
+  /// The pods that it selects, in the order of their keys. The Service is one of the cache.
   std::vector<PodPtr> pods_of(const api::Service& service) const;
   /// Keys of the Services of the namespace that select such a pod, in order.
   std::vector<client::ObjectKey> services_of(const std::string& ns, const api::StringMap& labels) const;
@@ -37,9 +37,9 @@ class SelectedPods {
 
   /// The index of one label key.
   struct Label {
-    std::size_t selectors = 0;  // that name it
+    std::size_t selectors = 0;  // number of selectors that name it
     std::map<std::string, Pods> pods;
-    std::map<std::string, std::set<client::ObjectKey>> services;  // whose selectors begin with it
+    std::map<std::string, std::set<client::ObjectKey>> services;  // services whose selectors begin with it
   };
 
   void on_pod(const PodPtr& before, const PodPtr& after);

@@ -55,7 +55,7 @@ class ServiceController {
 
   ServicePtr find(const std::string& key) const { return services_.cache().find(key); }
 
-  /// Those that it selects, in the order of their keys.
+  /// The pods that it selects, in the order of their keys.
   std::vector<PodPtr> pods_of(const api::Service& service) const { return selected_->pods_of(service); }
 
   void tell(const api::Service& service, std::string_view reason, std::string_view message, Now now);

@@ -19,7 +19,7 @@ class SliceController : public ServiceController {
   SliceController(Shared shared, client::Informer<api::Service>& services, client::Informer<api::EndpointSlice>& slices,
                   const SelectedPods* selected, telemetry::Registry& metrics, std::string_view name);
 
-  /// Says to users that a write was refused, and that is nothing that ends by itself.
+  /// Reports a refused write to users, if the cause will not end by itself.
   using Tell = std::function<void(const SliceWrites::Failure&, Now)>;
 
   /// Carries the plan out, and then ends the sync of `key` or requeues it.
@@ -28,7 +28,7 @@ class SliceController : public ServiceController {
   enum class Looked { kDone, kRefused };
 
   /// carry_out() has ended.
-  virtual void on_looked(const std::string& /*key*/, Looked /*how*/) {}
+  virtual void on_looked(const std::string& /*key*/, Looked /*result*/) {}
 
   SlicesByService slices_;
   SliceWrites writes_;

@@ -1,6 +1,6 @@
-// Carries out what a look at EndpointSlices has led to: what is to be made, then what is to be changed, then what is to
-// be deleted, one write after the other, up to the first that is refused. What is not seen yet holds up the next look.
-// Thread: loop. Bounds: one write of a key at a time.
+// Executes the plan of a sync of EndpointSlices: creations, then updates, then deletions, one write after the other, up
+// to the first that is refused. The next sync waits until the cache shows these writes. Thread: loop. Bounds: one write
+// of a key at a time.
 #pragma once
 
 #include "api/object/endpoints.h"
@@ -22,7 +22,7 @@ class SliceWrites {
  public:
   struct Failure {
     std::string_view verb;  // "create", "update", "delete"
-    std::string slice;      // its name; empty: it has none yet
+    std::string slice;      // name of the slice; empty: it has none yet
     Error error;
   };
 
@@ -32,14 +32,14 @@ class SliceWrites {
   SliceWrites(client::ApiClient& client, const client::ObjectCache<api::EndpointSlice>& cache)
       : client_(client), cache_(cache) {}
 
-  /// Until when a look at that key ("namespace/name") has to wait; nullopt: it need not.
+  /// The time until which a sync of that key ("namespace/name") has to wait; nullopt: it need not.
   std::optional<Instant> waits(const std::string& key, Instant now);
 
   void carry_out(const std::string& key, endpoints::SlicePlan plan, Done done, Now now);
 
   void forget(const std::string& key) { unseen_.forget(key); }
 
-  /// Is told of each write that was carried out: "create", "update", "delete".
+  /// Called after each executed write: "create", "update", "delete".
   void listen(std::function<void(std::string_view verb)> on_written) { on_written_ = std::move(on_written); }
 
  private:

@@ -36,7 +36,7 @@ class SlicesByService {
     }
   }
 
-  /// Those that are not on their way out, in the order of their names.
+  /// The slices that are not being deleted, in the order of their names.
   std::vector<endpoints::SlicePtr> of(const std::string& key) const {
     std::vector<endpoints::SlicePtr> slices;
     const auto found = by_service_.find(key);

@@ -1,4 +1,4 @@
-// An object that a file asks for.
+// An object that a file defines.
 #pragma once
 
 #include "api/json/json.h"

@@ -19,7 +19,7 @@ std::string key_of_manifest(const api::Json& object) {
                      object.string_at({"metadata", "namespace"}), object.string_at({"metadata", "name"}));
 }
 
-/// Objects that others need come first.
+/// Objects that others depend on are applied first.
 int rank_of(const api::Json& object) {
   const std::string_view kind = object.string_at({"kind"});
   if (kind == "Namespace") return 0;
@@ -168,7 +168,7 @@ void ManifestApplier::on_applied(const std::string& key, const Result<api::Json>
   const auto found = entries_.find(key);
   if (found == entries_.end()) return finish(key, now);
   if (!answer) {
-    // The kind may have gone and come back with another scope or plural.
+    // The kind may have been removed and added again with another scope or plural.
     if (answer.error().code == ErrorCode::kNotFound) {
       resources_.erase(std::string(found->second.manifest.object.string_at({"apiVersion"})));
     }

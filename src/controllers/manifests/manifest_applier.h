@@ -1,8 +1,8 @@
 // Applies objects of files by server-side apply, and keeps them applied: each one again every 30 s, so that a change or
 // a removal by another client lasts at most that long. Objects are applied one after another: namespaces and
-// definitions of custom kinds first, then the order of the files. One that fails is tried again with a back-off up to
-// 30 s, so the order of files matters little. Objects that are no longer asked for stay in the cluster. Thread: loop.
-// Bounds: one request in flight; objects as many as the caller hands over.
+// definitions of custom kinds first, then the order of the files. A failed one is retried with a back-off up to 30 s,
+// so that the order of files matters little. Objects that the files no longer contain stay in the cluster. Thread:
+// loop. Bounds: one request in flight; objects as many as the caller hands over.
 #pragma once
 
 #include "client/api_client.h"
@@ -63,7 +63,7 @@ class ManifestApplier final : public client::ApiEngine {
   static Resources resources_in(const api::Json& discovery);
 
   void run(Now now);
-  /// Reads the kind's resource if it is not known, then applies the object.
+  /// Reads the kind's resource if it is unknown, then applies the object.
   void sync(const std::string& key);
   void read_resources(const std::string& key, const std::string& api_version);
   void on_resources_read(const std::string& key, const Result<api::Json>& answer, Now now);

@@ -79,7 +79,7 @@ void CloudCheck::run(Now now) {
   shared_.client.at(now.mono + options_.period, [this](Now then) { ask(then); });
 }
 
-/// A node is looked at anew: it may have come back while the cloud was asked.
+/// A node is evaluated anew: it may have returned during the call to the cloud.
 void CloudCheck::judge(const std::vector<InstanceAnswer>& answers, Now now) {
   const auto gone = std::ranges::count(answers, std::optional(InstanceState::kGone), &InstanceAnswer::state);
   const bool believed = gone < 2 || std::cmp_less(gone, answers.size());
@@ -104,7 +104,7 @@ void CloudCheck::judge(const std::vector<InstanceAnswer>& answers, Now now) {
 void CloudCheck::remove(const NodePtr& node, Now now) {
   const std::string& name = node->metadata.name;
   const std::string zone = lifecycle::zone_key(node->metadata.labels, options_.profile.zone_labels);
-  if (gate_.ask({lifecycle::ActKind::kDeleteNode, zone, {}}, subject_of(name), now)) return;  // asked for again
+  if (gate_.ask({lifecycle::ActKind::kDeleteNode, zone, {}}, subject_of(name), now)) return;  // the next call has it again
   if (!deleting_.insert(name).second) return;
   shared_.log.info("deleting a node whose machine no longer exists",
                    {{"node", name}, {"provider_id", node->spec.provider_id}});

@@ -1,11 +1,11 @@
-// Nodes whose machine is gone: asks a cloud about every node that is not Ready, deletes those that do not exist there,
-// taints those that are shut down, and removes that taint from nodes that are Ready.
+// Nodes whose machine does not exist any more: queries a cloud about every node that is not Ready, deletes those that
+// do not exist there, taints those that are shut down, and removes that taint from nodes that are Ready.
 //
-// The question leaves through take_question() and its answer comes back through put_answer(): the call to the cloud,
-// and its duration, are the caller's. At most one question is under way. If a cloud says that all of several nodes are
-// gone, its answer is more likely wrong than they are: nothing is deleted.
-// Thread: loop. Bound: nodes_max nodes per question. Source: Kubernetes docs, "Cloud Controller Manager", node
-// controller; spec "Node lifecycle", S12, S18 T16.
+// The caller takes the query from take_question() and passes the answer to put_answer(): the call to the cloud, and its
+// duration, are the caller's. At most one query is in flight. If a cloud answers that all of several nodes do not
+// exist, the answer is more likely wrong: no node is deleted.
+// Thread: loop. Bound: nodes_max nodes per query. Source: Kubernetes docs, "Cloud Controller Manager", node controller;
+// spec "Node lifecycle", S12, S18 T16.
 #pragma once
 
 #include "base/rng.h"
@@ -41,7 +41,7 @@ class CloudCheck {
   /// Runs after every step: processes an answer that has arrived.
   void run(Now now);
 
-  /// To be asked now; nullopt: nothing. put_answer() must follow.
+  /// The query to send now; nullopt: none. put_answer() must follow.
   std::optional<std::vector<InstanceQuestion>> take_question();
 
   /// Taken up by the next step.

@@ -32,7 +32,8 @@ struct InstanceAnswer {
 api::Json instance_query(const std::vector<InstanceQuestion>& nodes);
 
 /// {"nodes":[{"name":"n1","exists":true,"shutdown":false}]}, in any order; an entry with "error" has no state, nor has
-/// a node without an entry. kInvalid: anything else, an answer about a node that was not asked for, or two.
+/// a node without an entry. kInvalid: any other text, an entry for a node that was not in the query, or two for one
+/// node.
 Result<std::vector<InstanceAnswer>> read_instance_answer(std::string_view text,
                                                          const std::vector<InstanceQuestion>& asked);
 

@@ -14,7 +14,7 @@ namespace spillway::controllers {
 namespace {
 
 constexpr std::size_t kCallsMax = 30;  // upstream's workers: fewer make a cluster's start slow, more crowd out others
-constexpr int kTriesBeforeEvent = 3;   // as often as upstream writes before it says so
+constexpr int kTriesBeforeEvent = 3;   // as often as upstream writes before its event
 
 api::Json ranges_patch(const api::Node& node, const std::vector<api::IpRange>& blocks) {
   api::Json ranges = api::Json::array();

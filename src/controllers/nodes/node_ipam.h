@@ -1,9 +1,9 @@
 // Gives each node a block of pod addresses of every cluster range, once: spec.podCIDR and spec.podCIDRs. A node that
 // has blocks keeps them, and they are occupied here; they are free again when the node is deleted. A node made again
 // under the name of another has a uid of its own, and so blocks of its own. Thread: loop. Bounds: one patch per node
-// and 30 together in flight; memory for each node. A patch that fails is tried again with back-off, with the same
-// blocks: what came of one that was not answered is seen in the node. Source: Kubernetes docs,
-// "kube-controller-manager", --allocate-node-cidrs; Node API reference, podCIDRs.
+// and 30 together in flight; memory for each node. A failed patch is retried with back-off, with the same blocks: the
+// result of one without an answer shows in the node. Source: Kubernetes docs, "kube-controller-manager",
+// --allocate-node-cidrs; Node API reference, podCIDRs.
 #pragma once
 
 #include "client/wake_up.h"

@@ -214,7 +214,7 @@ void NodeLifecycleController::on_live_lease(const std::string& name, const Resul
     }
     return;
   }
-  // The API server cannot be asked: whatever is wrong, it is not known to be the node. It counts as it is recorded.
+  // The API server cannot be reached, so the node is not the cause. It counts by its recorded state.
   shared_.log.warning("lease could not be checked", {{"node", name}, {"error", lease.error().text()}});
   seen.assessment.write.reset();
   seen.assessment.current = lifecycle::readiness_of(*seen.node);
@@ -248,7 +248,7 @@ void NodeLifecycleController::assess_anew(Seen& seen, const NodePtr& node, Now n
   seen.node = node;
   seen.assessment = monitor_.assess(*node, lease.get(), now);
   if (was_to_be_written || !seen.assessment.write) return;
-  seen.assessment.write.reset();  // its lease was not read: the next pass does
+  seen.assessment.write.reset();  // the next pass reads its lease
   seen.assessment.current = lifecycle::readiness_of(*node);
 }
 
@@ -283,7 +283,7 @@ void NodeLifecycleController::write_statuses(Now now) {
 
 void NodeLifecycleController::follow_statuses(Now now) {
   for (const Seen& seen : pass_) {
-    if (!seen.present) continue;  // its status was not written: the zones do without it in this pass
+    if (!seen.present) continue;  // its status was not written: it does not count in this pass
     monitor_.count(*seen.node, seen.assessment);
     if (!seen.held) follow_status(seen.node, seen.assessment, now);
   }
@@ -337,7 +337,7 @@ void NodeLifecycleController::report_verdict(const NodeMonitor::Verdict& verdict
   }
 }
 
-/// That a new zone is Normal is no decision.
+/// A new zone that is Normal is no decision.
 void NodeLifecycleController::note_zone(const NodeMonitor::ZoneChange& change, Now now) {
   using lifecycle::ZoneState;
   if (change.before.value_or(ZoneState::kInitial) == ZoneState::kInitial && change.after == ZoneState::kNormal) return;
@@ -359,7 +359,7 @@ void NodeLifecycleController::act(const NodePtr& node, const Assessment& assessm
   follow_status(node, assessment, now);
 }
 
-/// Its conditions are Unknown now, or it has posted before they could be.
+/// The node's conditions are Unknown now, or it has posted before they could be written.
 void NodeLifecycleController::on_status_settled(const NodePtr& node, const Assessment& assessment, Now now) {
   if (statuses_outstanding_.erase(node->metadata.name) == 0) {
     follow_status(node, assessment, now);
@@ -431,7 +431,7 @@ void NodeLifecycleController::reconcile(const NodePtr& node, Now now) {
                        });
 }
 
-/// 1.7: a pod that is being deleted on a kubelet that knows no grace would stay for ever.
+/// 1.7: a pod that is being deleted on a kubelet without graceful deletion would stay for ever.
 void NodeLifecycleController::force_on_outdated_kubelet(const PodPtr& pod) {
   if (!options_.profile.checks_kubelet_version || !pod->metadata.deletion_timestamp) return;
   const NodePtr node = shared_.nodes.cache().find(pod->spec.node_name);

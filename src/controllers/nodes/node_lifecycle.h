@@ -45,7 +45,7 @@ class NodeLifecycleController {
     lifecycle::MonitorConfig monitor;
     lifecycle::Profile profile;
     Duration tainting_period = milliseconds(100);
-    Duration pass_gap_min = milliseconds(100);  // between passes that deadlines ask for
+    Duration pass_gap_min = milliseconds(100);  // the shortest time between passes for deadlines
     NodeStatusWriter::Options status;
     /// Ask the API server for the lease of a node before it is called silent.
     bool live_lease_check = true;
@@ -59,7 +59,7 @@ class NodeLifecycleController {
   };
 
   using Pods = std::optional<std::vector<PodPtr>>;
-  /// The pods bound to a node, in key order; nullopt: they are not known now.
+  /// The pods bound to a node, in key order; nullopt: unknown now.
   using PodsOf = std::function<Pods(const std::string& node)>;
 
   NodeLifecycleController(Shared shared, PodsOf pods_of, LifecycleMetrics& metrics, ActGate& gate, Rng rng,
@@ -82,7 +82,7 @@ class NodeLifecycleController {
     NodePtr node;
     lifecycle::Assessment assessment;
     bool present = true;  // still there at the end of the pass, and its status written
-    bool held = false;    // a brake holds back what is to be written
+    bool held = false;    // a brake holds the write back
   };
 
   // One pass, in this order.
@@ -95,7 +95,7 @@ class NodeLifecycleController {
   void judge_zones(Now now);
   void sweep(Now now);
   void end_pass(Now now);
-  // With zones judged last, between these: all statuses are written, and what follows from them.
+  // Writes all statuses; zones are evaluated afterwards, with the results of the writes.
   void write_statuses(Now now);
   void follow_statuses(Now now);
   Instant next_pass(Now now) const;
@@ -164,7 +164,7 @@ class NodeLifecycleController {
   std::optional<Instant> first_deadline_;                    // among the nodes that were not silent in the last pass
   std::vector<Seen> pass_;                                   // nodes of the pass under way, in name order
   std::set<std::string> leases_outstanding_;                 // live reads of the pass under way
-  std::set<std::string> zones_;                              // that the last pass knew
+  std::set<std::string> zones_;                              // the zones of the last pass
   std::set<std::string, std::less<>> statuses_outstanding_;  // writes that the pass under way waits for
   Instant taint_ticks_from_;
   std::set<std::string, std::less<>> tainting_;

@@ -24,7 +24,7 @@ api::Json condition_json(const api::NodeCondition& condition) {
   return json;
 }
 
-/// Only the conditions that change; refused if the node has changed since it was read.
+/// The patch has only the conditions that change; it is refused if the node has changed since it was read.
 api::Json status_patch(const api::Node& node, const std::vector<api::NodeCondition>& wanted) {
   api::Json::Array conditions;
   for (const api::NodeCondition& condition : wanted) {
@@ -105,11 +105,11 @@ void NodeStatusWriter::reread(const std::string& name, const Assessment& before,
     const auto cached = shared_.nodes.cache().find(name);
     if (!node || !cached || cached->metadata.uid != node->metadata.uid) return abandon(name, then);
     const auto fresh = std::make_shared<const api::Node>(*std::move(node));
-    if (carries_our_write(*fresh, before)) return on_written(fresh, before, then);  // its answer was lost
+    if (carries_our_write(*fresh, before)) return on_written(fresh, before, then);  // only its answer was lost
     const auto lease = shared_.leases.cache().find("kube-node-lease/" + name);
     const Assessment assessment = monitor_.assess(*fresh, lease.get(), then);
     if (assessment.write) return this->attempt(fresh, assessment, attempt + 1);
-    writing_.erase(name);  // it has posted in the meantime
+    writing_.erase(name);  // the node has posted meanwhile
     settled_(fresh, assessment, then);
   };
   shared_.client.at(now.mono + options_.retry_wait,

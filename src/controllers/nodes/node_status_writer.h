@@ -34,7 +34,8 @@ class NodeStatusWriter {
   NodeStatusWriter(const NodeStatusWriter&) = delete;
   NodeStatusWriter& operator=(const NodeStatusWriter&) = delete;
 
-  /// `assessment.write` must be there, and the node not busy. One of `settled` and `abandoned` follows in a later step.
+  /// `assessment.write` must have a value, and the node must not be busy. Calls one of `settled` and `abandoned` in a
+  /// later step.
   void write(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
 
   bool busy(std::string_view node) const { return writing_.contains(node); }

@@ -108,7 +108,7 @@ void NodeLifecycleController::taint(const NodePtr& node, TaintAction action, Nod
       now);
 }
 
-/// The node leaves the queue once its taints are gone.
+/// Removes the node from the queue once its taints are removed.
 void NodeLifecycleController::free(const NodePtr& node, Now now) {
   if (!carries_own_taint(*node)) {
     monitor_.dequeue(*node);
@@ -117,7 +117,7 @@ void NodeLifecycleController::free(const NodePtr& node, Now now) {
   untaint(node, [this, node] { monitor_.dequeue(*node); }, now);
 }
 
-/// Both taints in one write; upstream those that the node was seen to carry (T10).
+/// Removes both taints in one write; upstream removes those that the node was seen to carry (T10).
 void NodeLifecycleController::untaint(const NodePtr& node, std::function<void()> gone, Now now) {
   if (!node) return;
   if (carries_own_taint(*node)) note_decision(node->metadata.name, "untainted", {}, now);
@@ -150,7 +150,7 @@ void NodeLifecycleController::untaint(const NodePtr& node, std::function<void()>
       now);
 }
 
-/// At the ticks of a fixed beat, for as long as there is something to do.
+/// Runs at the ticks of a fixed interval, as long as nodes wait.
 void NodeLifecycleController::arm_tainting(Now now) {
   if (tainting_timer_) return;
   const bool may_pass = options_.profile.stopped_limiter == lifecycle::RateLimiter::Stopped::kReportsOneBurstAtZero;
@@ -183,10 +183,10 @@ void NodeLifecycleController::tainting_pass(Now now) {
   });
 }
 
-/// Pods that appear on a node whose turn has come already.
+/// Evicts pods that appear on a node whose turn has come already.
 void NodeLifecycleController::evict(const NodePtr& node, const std::vector<PodPtr>& pods,
                                     std::function<void(bool all, Now now)> done, Now now) {
-  if (!evicting_.insert(node->metadata.name).second) return;  // its pods are being dealt with
+  if (!evicting_.insert(node->metadata.name).second) return;  // its pods are being deleted
   evictor_.evict(
       *node, pods,
       [this, name = node->metadata.name, done = std::move(done)](bool all, Now then) {
@@ -200,7 +200,7 @@ NodeMonitor::Answer NodeLifecycleController::evict_waiting(const std::string& zo
                                                            const lifecycle::RateLimitedQueue::Entry& entry, Now now) {
   if (evicting_.contains(entry.name)) return {};
   NodePtr node = shared_.nodes.cache().find(entry.name);
-  if (!node) {  // its pods are deleted even if the node is gone
+  if (!node) {  // its pods are deleted even if the node does not exist
     auto gone = std::make_shared<api::Node>();
     gone->metadata.name = entry.name;
     node = std::move(gone);
@@ -221,7 +221,7 @@ NodeMonitor::Answer NodeLifecycleController::evict_waiting(const std::string& zo
       try_again(zone, entry, then);
     }
   };
-  // Not from inside the walk over the queues: an empty node is done at once.
+  // Called later, not from inside the loop over the queues: an empty node is finished at once.
   shared_.client.at(now.mono, [this, node, done](Now then) {
     const Pods pods = pods_of_(node->metadata.name);
     if (!pods) return done(false, then);
@@ -230,8 +230,8 @@ NodeMonitor::Answer NodeLifecycleController::evict_waiting(const std::string& zo
   return {};
 }
 
-/// The Ready condition as this controller knows it: its own Unknown stands until the node says something new, even if
-/// the cache has not seen that write yet.
+/// The Ready condition known to this controller: its own Unknown counts until the node posts a new status, even if the
+/// cache does not show that write yet.
 std::optional<Readiness> NodeLifecycleController::effective_readiness(const api::Node& node) const {
   const api::NodeCondition* ready = api::find_condition(node.status.conditions, "Ready");
   const std::optional<lifecycle::HealthRecord> record = monitor_.find_record(node.metadata.name);

@@ -1,7 +1,6 @@
 // Deletes the pods of a node whose turn has come by pod-eviction-timeout: writes NodeLost, then deletes, pod by pod as
-// lifecycle::plan_pod_eviction says. Pods whose kubelet cannot end them gracefully are deleted by force.
-// Thread: loop. Bounds: calls wait in the client's queue; nothing is tried again here. Source: spec "Node lifecycle",
-// S8.2.
+// lifecycle::plan_pod_eviction decides. Pods whose kubelet cannot end them gracefully are deleted by force. Thread:
+// loop. Bounds: calls wait in the client's queue; no call is retried here. Source: spec "Node lifecycle", S8.2.
 #pragma once
 
 #include "controllers/shared/owned_pods.h"
@@ -24,12 +23,12 @@ class PodEvictor {
  public:
   PodEvictor(Shared shared, lifecycle::Profile profile) : shared_(shared), profile_(profile) {}
 
-  /// `done(all)`: every pod was dealt with; else the node is to be tried again. A pod that cannot be deleted ends the
+  /// `done(all)`: all pods were deleted; else the node has to be tried again. A pod that cannot be deleted ends the
   /// attempt.
   void evict(const api::Node& node, const std::vector<PodPtr>& pods, std::function<void(bool all, Now now)> done,
              Now now);
 
-  /// Without grace, once for each pod while the call is under way.
+  /// Deletes without grace, once for each pod while the call is in flight.
   void force(const PodPtr& pod);
 
  private:

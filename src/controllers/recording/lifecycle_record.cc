@@ -6,7 +6,7 @@
 
 namespace spillway::controllers {
 
-struct OfLifecycle;  // whose records these are
+struct OfLifecycle;  // the family of the records
 
 using recording::Is;
 using LifecycleWriter = recording::Writer<OfLifecycle>;

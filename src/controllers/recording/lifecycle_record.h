@@ -62,7 +62,7 @@ struct NodeSaid {
 
 struct NodeKnown {
   NodeSaid said;
-  bool marked = false;  // its conditions are Unknown, by a controller
+  bool marked = false;  // a controller has set its conditions to Unknown
   std::string taint;    // key of its NoExecute taint of silence; empty: none
   bool leased = false;
   Instant heard;  // its last sign of life

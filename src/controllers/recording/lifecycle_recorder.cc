@@ -12,16 +12,16 @@
 namespace spillway::controllers {
 namespace {
 
-/// After a segment could not be begun.
+/// The wait after a segment could not be begun.
 constexpr Duration kSegmentRetry = seconds(10);
 
-/// After a node was tainted: the slowest of the usual rates lets the next one through within a hundred seconds.
+/// The wait after a node was tainted: the slowest of the usual rates gives the next token within a hundred seconds.
 constexpr Duration kBucketsFill = minutes(2);
 
-/// In segments: one that does not end in between would be longer than the others.
+/// The longest run without a calm moment, in segments: its segment would be longer than the others.
 constexpr std::size_t kLongest = 4;
 
-/// Labels that say which zone a node is in, and whether it counts there.
+/// Labels that define the zone of a node, and whether it counts there.
 constexpr std::array<std::string_view, 5> kKeptLabels = {
     "topology.kubernetes.io/zone", "topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region", "node.kubernetes.io/exclude-disruption"};
@@ -40,7 +40,7 @@ std::string silence_taint_of(const api::Node& node) {
   return {};
 }
 
-/// `before`: what stands for conditions that a controller has written over.
+/// `before`: the conditions that a controller has overwritten.
 NodeSaid said_by(const api::Node& node, const NodeSaid* before) {
   NodeSaid said{.name = node.metadata.name, .labels = {}, .conditions = {}};
   for (const std::string_view key : kKeptLabels) {
@@ -78,7 +78,7 @@ void LifecycleRecorder::on_pass(Now now) {
   if (open_ ? is_full : is_time) begin_segment(now);
 }
 
-/// A replay that begins here does not know for how long nodes wait, nor what their zones came to.
+/// A replay that begins here would lack the waits of nodes, and the states of zones.
 bool LifecycleRecorder::is_calm() const {
   const auto waits = [](const auto& each) { return each.second.node.marked && each.second.node.taint.empty(); };
   const auto disrupted = [](const auto& each) { return each.first.starts_with("zone ") && each.second != "Normal"; };

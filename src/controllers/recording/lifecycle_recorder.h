@@ -37,7 +37,7 @@ class LifecycleRecorder final : public LifecycleWitness {
     std::optional<WallTime> heartbeat;  // the Ready condition's
     std::optional<WallTime> renewed;
     std::uint32_t number = 0;
-    std::string last_decision;  // since it said something
+    std::string last_decision;  // the last recorded decision about it
   };
 
   void begin_segment(Now now);

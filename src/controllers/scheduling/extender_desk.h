@@ -26,7 +26,7 @@ namespace spillway::controllers {
 /// A question to be posted to an extender, in JSON.
 struct ExtenderCall {
   std::uint64_t id = 0;
-  std::size_t extender = 0;  // its number
+  std::size_t extender = 0;  // index of the extender
   scheduling::ExtenderVerb verb{};
   std::string body;
 };

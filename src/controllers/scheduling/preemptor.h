@@ -1,11 +1,11 @@
-// Carries out the choice of scheduling::decide_preemption(). The pod is promised the node first; once the API server
-// has stored that, the choice is evaluated again, and the very writes that were decided on follow: each victim is
-// marked and deleted, pods of lower priority lose their promise of the node. So if this process ends in between, it
-// leaves a promise that the next one resumes, and never room without a promise.
+// Executes the choice of scheduling::decide_preemption(). The pod is nominated to the node first; once the API server
+// has stored that, the choice is evaluated again, and exactly the decided writes follow: each victim is marked and
+// deleted, pods of lower priority lose their nomination. So if this process ends in between, it leaves a nomination
+// that the next one resumes, and never room without a nomination.
 //
 // Every write names the uid of its pod. A victim that is not found has ended already. If another write is refused, the
-// promise is withdrawn and the pod is requeued.
-// Thread: loop. Bounds: one preemption per pod; a written one counts as under way until the cache shows that its
+// nomination is removed and the pod is requeued.
+// Thread: loop. Bounds: one preemption per pod; a written one counts as in progress until the cache shows that its
 // victims have ended, and for kSightMax at most.
 // Source: Kubernetes docs, "Pod Priority and Preemption"; spec "Scheduler and workloads", 8.
 #pragma once
@@ -36,7 +36,7 @@ class Preemptor {
     scheduling::PodPtr pod;
     scheduling::PreemptionCandidate choice;
     std::vector<scheduling::PreemptionWrite> writes;
-    bool by_extenders = false;  // they had a say in it: others than the rules may have been chosen
+    bool by_extenders = false;  // extenders took part: other victims than those of the rules may have been chosen
   };
 
   struct Hooks {
@@ -58,13 +58,13 @@ class Preemptor {
 
   /// The brake that would hold the preemption now; nullopt: none.
   std::optional<lifecycle::Brakes::Answer> find_brake(const Plan& plan, Now now);
-  /// Says in the log that this holds back what is decided for a pod; nullopt: no more.
+  /// Logs that this brake holds back the decision for a pod; nullopt: not any more.
   void note_brake(const api::Pod& pod, const std::optional<lifecycle::Brakes::Answer>& held, Now now);
 
-  /// `condition`: what the pod's status is to say of why it waits.
+  /// `condition`: the condition of the pod's status with the reason of its wait.
   void begin(Plan plan, const api::Json& condition, Now now);
 
-  /// Its victims are not all on their way yet.
+  /// True while some victims have not begun to end.
   bool is_under_way(const std::string& pod_uid) const { return acts_.contains(pod_uid); }
 
   void on_pod(const scheduling::PodPtr& before, const scheduling::PodPtr& after);
@@ -76,7 +76,7 @@ class Preemptor {
     Plan plan;
     std::size_t unanswered = 0;
     bool failed = false;
-    std::set<std::string> unseen;  // uids of victims that are not seen to leave
+    std::set<std::string> unseen;  // uids of victims that the cache does not show as ending
   };
 
   using ActPtr = std::shared_ptr<Act>;

@@ -21,7 +21,7 @@ client::ObjectKey key_of(const api::Pod& pod) {
   return client::key_of(pod.metadata);
 }
 
-/// In the name of all plug-ins whose verdict this scheduler knows the reasons of.
+/// All plug-ins whose verdicts this scheduler computes itself.
 scheduling::FilterSet all_plugins() {
   scheduling::FilterSet all;
   for (const scheduling::Filter filter : scheduling::kFilters) {

@@ -1,12 +1,12 @@
-// The scheduler: binds pods without a node, one decision after the other, by priority and age, to the node the rules of
-// policy/scheduling choose. An engine of its own, because it also runs alone.
-// A claim that waits for its first pod is given a volume when that pod is placed; the pod is bound once the claim is.
-// One that fits nowhere may have pods of lower priority leave for it: preemptor.h. Pods that concern extenders are
-// asked about first (extender_desk.h); others go on meanwhile, and what was answered is held against the cluster as it
-// is by then. Thread: loop. Bounds: 64 bindings in flight, 16 pods that extenders are asked about. A pod that fits
-// nowhere waits for a change of the cluster that may let it in (queueing_hints.h), or five minutes, and then for the
-// rest of its back-off; one whose claims are given volumes, for ten minutes. Source: Kubernetes docs, "Kubernetes
-// Scheduler"; spec "Pod admission", scheduler.
+// The scheduler: binds pods without a node, one decision after the other, by priority and age, to the node that the
+// rules of policy/scheduling choose. An engine of its own, because it also runs alone. A claim that waits for its first
+// pod is given a volume when that pod is placed; the pod is bound once the claim is. A pod that fits nowhere may
+// preempt pods of lower priority: preemptor.h. Extenders are called first for pods that concern them (extender_desk.h);
+// other pods are scheduled meanwhile, and the answers are checked against the cluster at that time. Thread: loop.
+// Bounds: 64 bindings in flight, 16 pods with calls of extenders. A pod that fits nowhere waits for a change of the
+// cluster after which it may fit (queueing_hints.h), or five minutes, and then for the rest of its back-off; one whose
+// claims are given volumes, for ten minutes. Source: Kubernetes docs, "Kubernetes Scheduler"; spec "Pod admission",
+// scheduler.
 #pragma once
 
 #include "api/object/disruption_budget.h"
@@ -52,7 +52,7 @@ namespace spillway::controllers {
 class Scheduler final : public client::ApiEngine {
  public:
   struct Options {
-    /// At least one; each for the pods that name its scheduler.
+    /// At least one profile, each of another scheduler.
     std::vector<scheduling::Profile> profiles{scheduling::Profile()};
     scheduling::Backoff backoff;
     std::size_t bindings_max = 64;
@@ -93,7 +93,8 @@ class Scheduler final : public client::ApiEngine {
 
   bool synced() const { return client_.synced(); }
 
-  /// How many pods wait, by what they wait for, and the first kPodsShownMax of them by name. scheduler_report.cc
+  /// The number of waiting pods, by the cause of their wait, and the first kPodsShownMax of them by name.
+  /// scheduler_report.cc
   api::Json waiting_document(Now now) const;
   /// "NAMESPACE/NAME"; nullopt: it waits for no node, or for none of ours.
   std::optional<api::Json> waiting_pod_document(const client::ObjectKey& key, Now now) const;
@@ -104,14 +105,14 @@ class Scheduler final : public client::ApiEngine {
   using PodPtr = scheduling::PodPtr;
   using BudgetPtr = std::shared_ptr<const api::PodDisruptionBudget>;
 
-  /// It waits for a node, and one of the profiles is for it; it may have gates.
+  /// True if the pod waits for a node, and a profile is for it; it may have scheduling gates.
   bool is_pending(const api::Pod& pod) const;
   bool is_mine(const api::Pod& pod) const;
-  /// In the name of the scheduler that the pod names.
+  /// Events are recorded in the name of the scheduler that the pod names.
   client::EventRecorder& events_of(const api::Pod& pod);
   void on_pod(const PodPtr& before, const PodPtr& after, Now now);
   void on_node(const std::shared_ptr<const api::Node>& before, const std::shared_ptr<const api::Node>& after);
-  /// As kube-scheduler calls it; empty: of a pod that is none of ours.
+  /// The event's name in kube-scheduler; empty: the pod belongs to another scheduler.
   std::string_view event_of(const PodPtr& before, const PodPtr& after) const;
   /// The node a pod counts on: bound, or assumed while its binding is on the way. Empty: none.
   std::string node_of(const api::Pod& pod) const;
@@ -139,11 +140,11 @@ class Scheduler final : public client::ApiEngine {
   /// The pod has that node from now on, and is bound to it.
   void settle(const PodPtr& pod, const scheduling::Placement& placement, const scheduling::PodVolumes& volumes,
               Now now);
-  /// With what it costs counted.
+  /// Also counts the cost of the placement.
   scheduling::Placement place(const api::Pod& pod, const scheduling::VolumeFilter& volumes);
   /// The present state of volumes.
   scheduling::VolumeView volumes_now() const;
-  /// As it is now; nullptr: it is gone, has a node, or waits for none of ours.
+  /// The present version of the pod; nullptr: it is deleted, has a node, or belongs to another scheduler.
   PodPtr still_waiting(const PodPtr& pod) const;
 
   // scheduler_extenders.cc
@@ -183,7 +184,7 @@ class Scheduler final : public client::ApiEngine {
   void bind_claims(const PodPtr& pod, const std::string& node, storage::ClaimPlan plan, Now now);
   void on_reserved(const std::shared_ptr<ClaimWait>& wait, const Outcome& outcome, Now now);
   void end_wait(const std::string& uid);
-  /// As it is now; nullptr: it is gone.
+  /// The present version of the claim; nullptr: it is deleted.
   storage::ClaimPtr claim_now(const storage::ClaimPtr& claim);
   struct ClaimProgress;
   /// The progress of a claim that gets an existing volume.
@@ -218,7 +219,7 @@ class Scheduler final : public client::ApiEngine {
   bool preemption_holds(const Preemptor::Plan& plan);
   bool extended_preemption_holds(const api::Pod& asking, const Preemptor::Plan& plan);
   void on_preemption_withdrawn(const Preemptor::Plan& plan, Now now);
-  /// Says why the pod waits, once; `promise`: what becomes of the node it is promised, nullopt: nothing.
+  /// Reports the reason why the pod waits, once; `promise`: the new nominated node, nullopt: unchanged.
   void report(const PodPtr& pod, const std::string& message, std::optional<std::string> promise, Now now,
               std::string_view reason = "Unschedulable");
   /// Writes the condition of a pod that waits. A failed write is repeated while the pod waits for the same reason;
@@ -236,7 +237,7 @@ class Scheduler final : public client::ApiEngine {
   StorageCache storage_;
   AttachmentCache attachments_;
   std::map<std::string, client::EventRecorder, std::less<>> events_;  // by scheduler
-  std::set<const client::InformerBase*> refused_lists_;               // which have been logged
+  std::set<const client::InformerBase*> refused_lists_;               // lists whose refusal has been logged
   std::map<std::string, std::shared_ptr<ClaimWait>> waits_;           // by uid of the pod
   std::set<std::string> taken_;                                       // volumes that waiting pods get
   std::size_t waits_for_volumes_ = 0;                                 // entries of waits_ without open writes
@@ -267,7 +268,7 @@ class Scheduler final : public client::ApiEngine {
   };
 
   std::map<client::ObjectKey, Asking> asking_;  // pods for which hints were evaluated
-  Rng search_;                                  // where the search for victims begins
+  Rng search_;                                  // for the start of the search for victims
   Preemptor preemptor_;
   SchedulerMetrics scheduler_metrics_;
   SchedulerTimings timings_;
@@ -277,7 +278,7 @@ class Scheduler final : public client::ApiEngine {
   /// The next pods for extenders: negative priority, turn, key.
   std::set<std::tuple<std::int64_t, std::uint64_t, client::ObjectKey>> line_;
   std::uint64_t turns_ = 0;
-  std::size_t next_node_ = 0;  // where the next search for extenders begins
+  std::size_t next_node_ = 0;  // the start of the next search for extenders
   std::size_t bindings_ = 0;
   std::size_t extender_bindings_ = 0;  // bindings by extenders
   bool retry_armed_ = false;

@@ -27,7 +27,7 @@ constexpr EventNames kClaimEvents{"PersistentVolumeClaimAdd", "PersistentVolumeC
 constexpr EventNames kVolumeEvents{"PersistentVolumeAdd", "PersistentVolumeUpdate", "PersistentVolumeDelete"};
 constexpr EventNames kClassEvents{"StorageClassAdd", "StorageClassUpdate", "StorageClassDelete"};
 
-/// In what decides who may get it, or whether it is reached.
+/// True if the change concerns the choice of a claim, or the nodes that reach the volume.
 bool is_another(const api::PersistentVolume& before, const api::PersistentVolume& after) {
   return before.claim_ref != after.claim_ref || before.status.phase != after.status.phase ||
          before.required_nodes != after.required_nodes || before.metadata.labels != after.metadata.labels ||
@@ -42,7 +42,7 @@ struct Scheduler::ClaimWait {
   PodPtr pod;
   std::string node;
   storage::ClaimPlan plan;
-  std::set<client::ObjectKey> asked;  // claims that were seen to ask for a volume on the node
+  std::set<client::ObjectKey> asked;  // claims that have requested a volume on the node
   Instant until;
   std::size_t writes = 0;  // not answered yet
   std::string failure;     // error of a failed write
@@ -50,7 +50,7 @@ struct Scheduler::ClaimWait {
 
 struct Scheduler::ClaimProgress {
   bool waits = false;
-  std::string failure;  // why waiting is of no use; empty: it may be
+  std::string failure;  // why the volume will not be bound; empty: it may be
 };
 
 void Scheduler::bind_claims(const PodPtr& pod, const std::string& node, storage::ClaimPlan plan, Now now) {

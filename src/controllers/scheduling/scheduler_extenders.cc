@@ -1,4 +1,4 @@
-// Pods that concern extenders: which nodes these allow, what the nodes are worth to them, who leaves, who binds.
+// Scheduler: pods that concern extenders: filter, prioritize, preempt and bind calls.
 #include "controllers/scheduling/scheduler.h"
 #include "controllers/shared/paths.h"
 #include "policy/scheduling/extender_answer.h"
@@ -100,7 +100,7 @@ void Scheduler::begin_round(const PodPtr& pod, bool heeds_promise, Now now) {
   const std::string& promised = asking.status.nominated_node_name;
   round->promised_alone = !promised.empty() && round->names == std::vector{promised};
   if (!round->promised_alone) next_node_ = (next_node_ + round->survey.looked_at) % placer_.nodes().size();
-  round->survey.fitting.clear();  // it names nodes that may go
+  round->survey.fitting.clear();  // nodes in it may be removed
   round->pod = pod;
   round->heeds_promise = heeds_promise;
   round->filters = desk_.asked_for(ExtenderVerb::kFilter, *pod);
@@ -279,7 +279,7 @@ void Scheduler::ask_next_about_victims(const VictimRoundPtr& round, Now now) {
   }
   victim_rounds_.erase(uid);
   const PodPtr pod = still_waiting(round->pod);
-  if (!pod || rounds_.contains(pod->metadata.uid)) return;  // it has got another turn, which decides
+  if (!pod || rounds_.contains(pod->metadata.uid)) return;  // a later attempt decides
   scheduling::Preemption decided;
   decided.candidates = std::move(round->candidates);
   decided.chosen = scheduling::cheapest_of(decided.candidates);

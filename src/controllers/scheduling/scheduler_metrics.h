@@ -37,7 +37,7 @@ class SchedulerMetrics {
   /// The size of the scheduler's caches, and its open work.
   struct Held {
     std::size_t nodes = 0;
-    std::size_t pods = 0;          // that count on a node
+    std::size_t pods = 0;          // pods that count on a node
     std::size_t assumed_pods = 0;  // the part of `pods` that is not bound yet
     std::size_t bindings = 0;      // pods that are being bound, or wait for their volumes before
   };
@@ -49,7 +49,7 @@ class SchedulerMetrics {
   void show(const Pending& pending, const Held& held, const scheduling::PodQueue& queue);
   /// Records how long the search for a node took, with or without a result.
   void note_algorithm(Duration took);
-  /// `profile`: one of them; `course`: of the pod, nullopt: it is not known any more.
+  /// `profile`: one of them; `course`: of the pod, nullopt: unknown.
   void count_attempt(std::string_view profile, Result result, const std::optional<scheduling::PodQueue::Course>& course,
                      Instant now);
 

@@ -46,7 +46,7 @@ bool allows_more(const api::PodDisruptionBudget& before, const api::PodDisruptio
   const bool same_spec = before.selector == after.selector && before.min_available == after.min_available &&
                          before.max_unavailable == after.max_unavailable;
   return !same_spec || after.status.disruptions_allowed > before.status.disruptions_allowed ||
-         has_more_names(before.status.disrupted_pods, after.status.disrupted_pods);  // these need no leave
+         has_more_names(before.status.disrupted_pods, after.status.disrupted_pods);  // evictions granted already
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ void Scheduler::refuse(const PodPtr& pod, const scheduling::Placement& placement
   }
   arm_retry();
   const std::string& uid = pod->metadata.uid;
-  if (preemptor_.is_under_way(uid) || victim_rounds_.contains(uid)) {  // its reported reason stays
+  if (preemptor_.is_under_way(uid) || victim_rounds_.contains(uid)) {  // its reported reason is kept
     refused_.try_emplace(key);
     return;
   }
@@ -202,7 +202,7 @@ scheduling::Preemption Scheduler::decide(const api::Pod& pod, const scheduling::
 
 bool Scheduler::preemption_holds(const Preemptor::Plan& plan) {
   const PodPtr pod = still_waiting(plan.pod);
-  if (!pod || rounds_.contains(pod->metadata.uid)) return false;  // it may be about to get a node that is free
+  if (!pod || rounds_.contains(pod->metadata.uid)) return false;  // perhaps about to get a free node
   if (!placer_.nodes().contains(plan.choice.node)) return false;
   api::Pod asking = *pod;
   asking.status.nominated_node_name.clear();  // the promise is ours

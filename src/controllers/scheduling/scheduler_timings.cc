@@ -12,12 +12,12 @@ namespace {
 using Point = SchedulerTimings::Point;
 using Status = SchedulerTimings::Status;
 
-/// From 0.1 ms to 0.2 s.
+/// Buckets from 0.1 ms to 0.2 s.
 std::vector<double> coarse() {
   return telemetry::exponential_bounds(0.0001, 2, 12);
 }
 
-/// From 0.01 ms to 22 ms.
+/// Buckets from 0.01 ms to 22 ms.
 std::vector<double> fine() {
   return telemetry::exponential_bounds(0.00001, 1.5, 20);
 }

@@ -1,6 +1,6 @@
-// How long parts of a scheduler's work take, by the names of kube-scheduler. What runs between two events is measured
-// by the clock of the machine; what waits for answers (Bind, PreBind) by that of the loop. Filters and scores are not
-// here: their verdicts are kept from pod to pod, and what is left is one pass over nodes for all of them together
+// Durations of parts of a scheduler's work, by the names of kube-scheduler. Work between two events is measured by the
+// clock of the machine; work that waits for answers (Bind, PreBind) by that of the loop. Filters and scores are not
+// measured here: their verdicts are kept from pod to pod, and the rest is one pass over nodes for all of them together
 // (scheduler_scheduling_algorithm_duration_seconds). Thread: loop. Bounds: labels are names of this program and of
 // profiles. Source: Kubernetes docs, "Kubernetes Metrics Reference".
 // Metrics: scheduler_event_handling_duration_seconds{event},
@@ -26,7 +26,7 @@ namespace spillway::controllers {
 
 class SchedulerTimings {
  public:
-  /// With the one plug-in that it runs here: DefaultPreemption, VolumeBinding, DefaultBinder.
+  /// Points with the only plug-in that runs there: DefaultPreemption, VolumeBinding, DefaultBinder.
   enum class Point : std::uint8_t { kPostFilter, kPreBind, kBind };
   enum class Status : std::uint8_t { kSuccess, kUnschedulable, kError };
 
@@ -37,7 +37,7 @@ class SchedulerTimings {
 
   /// The machine's clock; nullopt: there is none.
   std::optional<Instant> read() const;
-  /// Since read() said so; nullopt: it did not.
+  /// The time since `begin`; nullopt: there is no `begin`.
   std::optional<Duration> since(std::optional<Instant> begin) const;
 
   /// An attempt begins: whether plug-ins are measured in it. Every kSampled-th is, the first one too.

@@ -1,5 +1,5 @@
-// Tells the scheduler's rules how namespaces are labelled, and which Services, ReplicationControllers, ReplicaSets and
-// StatefulSets select which pods. Thread: loop.
+// Gives the scheduler's rules the labels of namespaces, and the selectors of Services, ReplicationControllers,
+// ReplicaSets and StatefulSets. Thread: loop.
 #pragma once
 
 #include "api/object/replication_controller.h"

@@ -1,5 +1,5 @@
-// The one gate that every act of the lifecycle controllers passes: asks the brakes, remembers what is held and why,
-// says so in the log when it begins and ends, counts it.
+// The one gate that every act of the lifecycle controllers passes: checks the brakes, keeps the held acts with their
+// reasons, logs the begin and the end of a hold, and counts them.
 // Thread: loop. Bounds: one entry per node and pod that is held.
 // Metric: spillway_lifecycle_held_acts_total{act,brake}.
 #pragma once
@@ -27,13 +27,13 @@ class ActGate {
 
   /// nullopt: go ahead. Else when to ask again; validate the act anew before. `subject`: "node/n1", "pod/shop/cart".
   std::optional<Instant> ask(const lifecycle::Act& act, const std::string& subject, Now now);
-  /// Another reason of the caller's own, that the brakes do not know: recorded in the same way.
+  /// Holds an act for a reason of the caller's own, which the brakes do not have: recorded in the same way.
   void hold(lifecycle::ActKind act, const std::string& subject, const policy::Reason& reason, Instant ask_again,
             Now now);
   /// The act is not wanted any more, or was carried out.
   void release(const std::string& subject);
 
-  /// Says in the log what begins and what ends.
+  /// Logs the holds that begin and end.
   void set_manual_hold(lifecycle::ManualHold hold);
 
   const Held* find(const std::string& subject) const;

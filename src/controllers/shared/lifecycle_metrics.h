@@ -16,7 +16,7 @@ class LifecycleMetrics {
  public:
   explicit LifecycleMetrics(telemetry::Registry& registry);
 
-  /// After a pass: sizes, health, queues and rates of all zones; vanished zones read 0 and 100 % healthy.
+  /// Called after a pass: sizes, health, queues and rates of all zones; vanished zones read 0 and 100 % healthy.
   void show_zones(const lifecycle::NodeMonitor& monitor, Instant now);
 
   /// Passes that have ended so far.

@@ -49,7 +49,7 @@ template class OwnedObjects<api::Job>;
 
 api::Json pod_from_template(const Owner& owner, const api::PodTemplate& pod_template) {
   api::StringMap annotations = pod_template.annotations;
-  annotations.erase(std::string(workloads::kReplacementAnnotation));  // it is about one pod, not about those to come
+  annotations.erase(std::string(workloads::kReplacementAnnotation));  // not meant for its successors
   return api::Json::object(
       {{"apiVersion", "v1"},
        {"kind", "Pod"},

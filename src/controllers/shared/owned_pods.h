@@ -19,7 +19,7 @@ namespace spillway::controllers {
 
 using workloads::PodPtr;
 
-/// How long a controller waits for the newer version of an object after a write of its status met a conflict.
+/// The wait of a controller for the newer version of an object after a write of its status met a conflict.
 inline constexpr Duration kAfterConflict = seconds(1);
 
 /// The workload that a pod belongs to, as owner references name it.
@@ -36,10 +36,10 @@ class OwnedObjects {
 
   void on_change(const Ptr& before, const Ptr& after);
 
-  /// In key order.
+  /// The pods in key order.
   std::vector<Ptr> of(const std::string& owner_uid) const { return listed(by_owner_, owner_uid); }
 
-  /// Those of the namespace without a controller, in key order.
+  /// The pods of the namespace without a controller, in key order.
   std::vector<Ptr> orphans_in(const std::string& ns) const { return listed(orphans_, ns); }
 
   bool has_orphans_in(const std::string& ns) const { return orphans_.contains(ns); }
@@ -89,7 +89,7 @@ inline api::Json delete_options(const api::Pod& pod) {
   return delete_options(pod.metadata);
 }
 
-/// As metadata.ownerReferences lists it.
+/// The entry of metadata.ownerReferences.
 api::Json owner_reference(const Owner& owner);
 api::Json json_of(const api::StringMap& map);
 

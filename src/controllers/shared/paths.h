@@ -1,4 +1,4 @@
-// Where the controllers' objects are, as request paths.
+// Request paths of the controllers' objects.
 #pragma once
 
 #include "api/object/pod.h"

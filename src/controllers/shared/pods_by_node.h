@@ -18,7 +18,7 @@ class PodsByNode {
   PodsByNode(const PodsByNode&) = delete;
   PodsByNode& operator=(const PodsByNode&) = delete;
 
-  /// In key order.
+  /// The pods in key order.
   std::vector<PodPtr> on(std::string_view node) const;
 
  private:

@@ -18,9 +18,9 @@ class QueueMetrics {
  public:
   QueueMetrics(telemetry::Registry& registry, std::string_view name);
 
-  /// As WorkQueue::take, with the wait of what is handed out.
+  /// Takes from the queue and observes the wait of the entry.
   std::optional<std::string> take(client::WorkQueue& queue, Instant now);
-  /// After a step.
+  /// Called after a step.
   void show(const client::WorkQueue& queue, Instant now);
 
  private:

@@ -33,9 +33,9 @@ class StorageCache {
 
   client::ObjectCache<api::StorageClass>& classes() { return classes_.cache(); }
 
-  /// Those reserved for the claim, and the free ones of its class.
+  /// The volumes reserved for the claim, and the free ones of its class.
   std::vector<storage::VolumePtr> volumes_for(const api::PersistentVolumeClaim& claim) const;
-  /// Those reserved for the claim of that key.
+  /// The volumes reserved for the claim of that key.
   std::set<std::string> reserved_for(const client::ObjectKey& claim) const;
   /// Keys of claims of a class that are not bound for good.
   std::set<client::ObjectKey> waiting(const std::string& storage_class) const;

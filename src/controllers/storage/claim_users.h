@@ -1,4 +1,4 @@
-// Which pods name a claim. Thread: loop.
+// The pods that name a claim. Thread: loop.
 #pragma once
 
 #include "api/object/pod.h"
@@ -21,7 +21,7 @@ class ClaimUsers {
   ClaimUsers(const ClaimUsers&) = delete;
   ClaimUsers& operator=(const ClaimUsers&) = delete;
 
-  /// Called with the key of every claim that a pod names which came, went or was bound.
+  /// Called with the key of every claim of a pod that was added, removed or bound.
   void when_changed(std::function<void(const client::ObjectKey& claim, Now now)> listener) {
     listeners_.push_back(std::move(listener));
   }

@@ -16,7 +16,7 @@ class LocalDirectories {
 
   virtual ~LocalDirectories() = default;
 
-  /// Makes the directory of that name below the folder; one that is there already stays as it is.
+  /// Makes the directory of that name below the folder; an existing one is not changed.
   virtual void make(const std::string& folder, const std::string& name, Done done) = 0;
   /// Removes it with all that is in it; it need not be there. kTooManyRequests, as of make: too many wait already.
   virtual void remove(const std::string& folder, const std::string& name, Done done) = 0;

@@ -64,7 +64,7 @@ void LocalProvisioner::on_wakeup(Now now) {
   run(now);
 }
 
-/// A class that is the default already stays the only one.
+/// An existing default class stays the only one.
 void LocalProvisioner::create_class() {
   if (storage_.classes().find(std::string(storage::kLocalPathClass))) return;
   const bool is_default = storage_.default_class().empty();

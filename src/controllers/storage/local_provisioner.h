@@ -1,6 +1,6 @@
 // Makes volumes for claims of the class local-path on the nodes of this process, and removes those that are released:
-// the directory first, then the object that stands for it, so that nothing is left behind by a process that ends in
-// between. The class itself is created once at the start, if there is none of its name. Thread: loop.
+// the directory first, then its object, so that a process that ends in between leaves no directory without an object.
+// The class itself is created once at the start, if there is none of its name. Thread: loop.
 // Bounds: 16 volumes being made or removed, one task for each claim and volume; retries back off to 60 s.
 // Source: Kubernetes docs, "Persistent Volumes", Dynamic; the events of upstream's library for external provisioners.
 #pragma once

@@ -74,7 +74,7 @@ void VolumeBinder::on_volume(const storage::VolumePtr& before, const storage::Vo
 
 void VolumeBinder::on_class(const ClassPtr& before, const ClassPtr& after, Now now) {
   touch_waiting((after ? after : before)->metadata.name, now);
-  touch_waiting({}, now);  // it may be the default
+  touch_waiting({}, now);  // perhaps the default
 }
 
 void VolumeBinder::run(Now now) {
@@ -92,7 +92,7 @@ void VolumeBinder::run(Now now) {
   arm();
 }
 
-/// With as many calls under way as there may be, the end of one of them is the next thing that happens.
+/// With the maximum of calls in flight, the end of one of them is the next event.
 void VolumeBinder::arm() {
   const std::optional<Instant> due = calls_ < kCallsMax ? queue_.next_due() : std::nullopt;
   wake_up_.set(parts_.client, due);

@@ -16,7 +16,7 @@ bool has_finalizer(const api::ObjectMeta& meta, std::string_view finalizer) {
 }
 
 /// A pod that has a node and whose volumes name the claim, or might: of a claim made for a volume only that name is
-/// known. Read where it stands, because a namespace may hold very many pods.
+/// known. Reads the document without decoding it, because a namespace may hold very many pods.
 bool uses_claim(const api::Json& pod, const std::string& claim) {
   if (pod.string_at({"spec", "nodeName"}).empty()) return false;
   const api::Json* volumes = pod.at({"spec", "volumes"});
@@ -28,7 +28,7 @@ bool uses_claim(const api::Json& pod, const std::string& claim) {
   });
 }
 
-/// nullopt: the answer is no list, and says nothing. An empty list may be written as null.
+/// nullopt: the answer is no list, so the result is unknown. An empty list may be written as null.
 std::optional<bool> names_claim(const api::Json& pods, const std::string& claim) {
   const api::Json* items = pods.find("items");
   if (items == nullptr || (!items->is_null() && items->if_array() == nullptr)) return std::nullopt;

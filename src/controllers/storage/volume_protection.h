@@ -41,7 +41,7 @@ class VolumeProtection {
   void look_at_claim(const client::ObjectKey& key);
   void look_at_volume(const std::string& name);
   void ask_for_pods(const std::string& work, const StorageCache::ClaimPtr& claim);
-  /// With the finalizer, or without.
+  /// Writes the object with the finalizer, or without it.
   void write(const std::string& work, const std::string& path, const api::ObjectMeta& meta, std::string_view finalizer,
              bool wanted);
   void end_call(const std::string& work, const Outcome& outcome, Now now);

@@ -1,6 +1,6 @@
-// Would the API server let a pod go within its disruption budgets? Answered by the same rule from a cache of them, so
-// that a pod that may not go costs no call. What it says yes to is still for the API server to allow: only there one
-// disruption is spent once.
+// Predicts whether the API server would evict a pod within its disruption budgets, by the same rule and a cache of
+// budgets, so that a pod that may not be evicted costs no call. The API server still decides: only there a disruption
+// is spent once.
 // Thread: loop. Cost: the budgets of the pod's namespace.
 #pragma once
 
@@ -17,7 +17,7 @@ class BudgetCheck {
  public:
   explicit BudgetCheck(Shared shared);
 
-  /// nullopt: no budget is known to stand against it.
+  /// nullopt: no known budget forbids it.
   std::optional<policy::Reason> find_obstacle(const api::Pod& pod) const;
 
  private:

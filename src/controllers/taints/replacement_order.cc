@@ -165,7 +165,7 @@ std::vector<PodPtr> ReplacementOrder::promised(Now now) {
   return promised;
 }
 
-/// Its node is not failed any more: it counts again, and the set lets the least useful of its pods go.
+/// The node has recovered: the pod counts again, and the set deletes the least useful of its pods.
 void ReplacementOrder::take_back_if_well(const PodPtr& pod) {
   if (is_failed(pod->spec.node_name)) return;
   if (!workloads::is_being_replaced(*pod)) {

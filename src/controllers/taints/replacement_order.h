@@ -1,4 +1,4 @@
-// Pods of failed nodes are replaced before they are deleted: asks for the replacement (the mark of
+// Pods of failed nodes are replaced before they are deleted: requests the replacement (the mark of
 // policy/workloads/replacement_first.h), reports until when the pod stays, and removes the mark when the node is
 // healthy again. Its state is on the pods: after a crash the next process resumes from there.
 // Thread: loop. Bounds: one entry per pod of a ReplicaSet, and per mark on its way; the removal of a mark is retried
@@ -41,7 +41,7 @@ class ReplacementOrder {
   void ask(const PodPtr& pod, Now now);
   /// The obstacle to deleting a marked pod. nullopt: it may be deleted.
   std::optional<policy::Reason> find_obstacle(const api::Pod& pod, Now now) const;
-  /// It is about to be deleted.
+  /// The pod is about to be deleted.
   void on_let_go(const api::Pod& pod, Now now);
 
   /// The taints of a node have changed.
@@ -74,7 +74,7 @@ class ReplacementOrder {
   struct Asking {
     WallTime since;  // the first try: from then on patience runs, whatever becomes of the mark
     bool on_its_way = false;
-    bool refused = false;  // said once
+    bool refused = false;  // reported once
   };
 
   std::map<std::string, Asking> asking_;  // by uid of the pod

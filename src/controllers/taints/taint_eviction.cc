@@ -210,7 +210,7 @@ bool TaintEvictionController::holds(const PodPtr& pod, Now now) {
   return again.has_value();
 }
 
-/// Asks for the replacement, unless acts are held now; after that its stage is checked every kStageWait.
+/// Requests the replacement, unless acts are held now; after that its stage is checked every kStageWait.
 bool TaintEvictionController::waits_for_replacement(const PodPtr& pod, Now now) {
   if (!order_->is_asked(*pod)) {
     const NodePtr node = shared_.nodes.cache().find(pod->spec.node_name);
@@ -270,7 +270,7 @@ void TaintEvictionController::postpone_until(Instant again, const api::Pod& pod,
   arm();
 }
 
-/// The API server knows the budgets and counts; it also writes the DisruptionTarget condition.
+/// The API server checks the budgets and counts; it also writes the DisruptionTarget condition.
 void TaintEvictionController::evict_within_budget(const PodPtr& pod, int attempt, Instant ordered) {
   const api::Json body = api::Json::object(
       {{"apiVersion", "policy/v1"},

@@ -96,7 +96,7 @@ class TaintEvictionController {
   /// Pods that found no room are checked again together, so that the one of the highest priority has the first choice
   /// of the freed room. Pods that find none in between wait for that pass.
   std::map<api::PodKey, policy::Reason> roomless_;
-  std::optional<Instant> look_;       // the one under way, or the last one
+  std::optional<Instant> look_;       // the time of the next check, or of the last one
   std::optional<Instant> next_look_;  // if any found no room
   bool started_ = false;
   std::set<std::string, std::less<>> held_;  // nodes whose taints are older than this process

@@ -14,7 +14,7 @@ using autoscaling::MetricKind;
 using Action = AutoscalerMetrics::Action;
 using Failure = AutoscalerMetrics::Failure;
 
-/// From 1 ms to 16 s.
+/// Buckets from 1 ms to 16 s.
 std::vector<double> autoscaler_bounds() {
   return telemetry::exponential_bounds(0.001, 2, 15);
 }

@@ -16,7 +16,7 @@ namespace spillway::controllers {
 class AutoscalerMetrics {
  public:
   enum class Action { kScaleUp, kScaleDown, kNone };
-  /// kSpec: the autoscaler names what cannot be; kInternal: anything else that went wrong.
+  /// kSpec: the autoscaler names something impossible; kInternal: any other failure.
   enum class Failure { kNone, kSpec, kInternal };
 
   explicit AutoscalerMetrics(telemetry::Registry& metrics) : metrics_(metrics) {}

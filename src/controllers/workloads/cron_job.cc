@@ -210,7 +210,7 @@ void CronJobController::create(const LookPtr& look, Now now) {
 void CronJobController::on_created(const LookPtr& look, const Result<api::Json>& outcome, Now now) {
   if (!outcome && outcome.error().code == ErrorCode::kAlreadyExists) return on_name_taken(look, now);
   if (!outcome) {
-    // Not found: the namespace has just gone, or nothing is written here (client::ShadowEngine).
+    // Not found: the namespace was just deleted, or writes are off (client::ShadowEngine).
     if (outcome.error().code != ErrorCode::kNotFound) {
       tell(*look, client::EventType::kWarning, "FailedCreate",
            fmt::format("Error creating job: {}", outcome.error().message), now);

@@ -1,8 +1,8 @@
-// Makes the Jobs of CronJobs when they are due, follows them to their end, keeps as many as the history may have. What
-// follows from a look is decided by policy/workloads/cron_plan.h; its steps go out one after the other: Jobs leave, the
-// new one comes, the history is cut, the status says so. The name of a Job is that of its time, so none is made twice.
-// Thread: loop. Bounds: one look at a CronJob at a time; retries back off to 60 s. Source: Kubernetes docs, "CronJob";
-// spec "Scheduler and workloads", 15.
+// Makes the Jobs of CronJobs when they are due, follows them to their end, keeps as many as the history may have.
+// policy/workloads/cron_plan.h decides each sync; its steps are executed one after the other: Jobs are deleted, the new
+// one is created, the history is trimmed, the status is written. The name of a Job contains its time, so none is made
+// twice. Thread: loop. Bounds: one sync of a CronJob at a time; retries back off to 60 s. Source: Kubernetes docs,
+// "CronJob"; spec "Scheduler and workloads", 15.
 #pragma once
 
 #include "api/object/job.h"

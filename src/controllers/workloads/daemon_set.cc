@@ -29,7 +29,7 @@ std::string node_of(const api::Pod& pod) {
   return {};
 }
 
-/// Replaces what the template says of node names; the node is settled.
+/// Replaces the node names in the template: the node is decided.
 void require_node(api::Json& spec, const std::string& node) {
   const api::Json field =
       api::Json::object({{"key", "metadata.name"}, {"operator", "In"}, {"values", api::Json::array({node})}});
@@ -159,7 +159,7 @@ void DaemonSetController::sync(const std::string& key, Now now) {
   }
   if (revisions_ && !set->metadata.deletion_timestamp) {
     const std::optional<std::string> hash = revisions_->keep(set, used, now);
-    if (!hash) return;  // its end brings us back
+    if (!hash) return;  // the end of that call requeues the set
     view.hash = *hash;
   }
   api::Pod wish;
@@ -204,7 +204,7 @@ void DaemonSetController::create(const SetPtr& set, const std::string& key, cons
           return;
         }
         expectations_.creation_failed(uid, outcome.error(), shared_.client, look_again, then);
-        // Not found: the namespace has just gone, or nothing is written here (ShadowEngine).
+        // Not found: the namespace was just deleted, or writes are off (ShadowEngine).
         if (outcome.error().code != ErrorCode::kNotFound) {
           shared_.log.warning("pod was not created", {{"daemon_set", key}, {"error", outcome.error().text()}});
           shared_.events.record(client::reference_to(*set), client::EventType::kWarning, "FailedCreate",
@@ -223,7 +223,7 @@ void DaemonSetController::remove(const SetPtr& set, const std::string& key, cons
                           if (outcome) return expectations_.deleted(uid, look_again, then);
                           expectations_.deletion_failed(uid, pod->metadata.uid, outcome.error(), shared_.client,
                                                         look_again, then);
-                          // Not found: its end may have been seen already, and nothing else brings us back.
+                          // Not found: the pod's end may have been seen already, and no other event requeues the set.
                           queue_.retry(key, then.mono);
                         });
 }
@@ -245,7 +245,7 @@ void DaemonSetController::write_status(const api::DaemonSet& set, const std::str
       client::object_path(api::DaemonSet::kApiVersion, "daemonsets", set.metadata.ns, set.metadata.name, "status"),
       client::PatchType::kMerge, patch, [this, key](const Result<api::Json>& outcome, Now then) {
         if (outcome || outcome.error().code == ErrorCode::kNotFound) return;
-        // After a conflict a newer version is usually on its way to the cache and brings the set back earlier.
+        // After a conflict a newer version is usually on its way to the cache and requeues the set earlier.
         if (outcome.error().code == ErrorCode::kConflict) return queue_.add(key, then.mono + kAfterConflict);
         queue_.retry(key, then.mono);
       });

@@ -1,4 +1,4 @@
-// Runs one pod of each DaemonSet on every node it is meant for. The pods are bound by the scheduler: each names its
+// Runs one pod of each DaemonSet on every node that it selects. The pods are bound by the scheduler: each names its
 // node in its affinity. Their tolerations let them stay on nodes that are not ready, unreachable, cordoned or under
 // pressure. Pods of an earlier template are replaced a few at a time (policy/workloads), unless the strategy is
 // OnDelete. Each sync is planned by policy/workloads/daemon_plan.h. Thread: loop. Source: Kubernetes docs, "DaemonSet",

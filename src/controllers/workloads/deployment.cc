@@ -109,7 +109,7 @@ void DeploymentController::on_set(const SetPtr& before, const SetPtr& after, Now
     if (key != key_by_uid_.end()) enqueue(key->second, now);
   }
   if (!after || api::controller_of(after->metadata) != nullptr) return;
-  // One of them may want to adopt it.
+  // A Deployment may want to adopt it.
   visit_namespace(deployments_.cache().all(), after->metadata.ns,
                   [&](const std::string& key, const DeploymentPtr& each) {
                     if (each->selector.matches(after->metadata.labels)) enqueue(key, now);
@@ -195,7 +195,7 @@ void DeploymentController::carry_on(const std::shared_ptr<Look>& look, Now now) 
 }
 
 void DeploymentController::give_up(const Look& look, const Error& error, Now now) {
-  // Another client wrote first, or the object is gone: the watch reports both. Not found is also the answer where
+  // Another client wrote first, or the object is deleted: the watch reports both. Not found is also the answer where
   // writes are off.
   if (error.code != ErrorCode::kConflict && error.code != ErrorCode::kNotFound) {
     shared_.log.warning("deployment sync failed", {{"deployment", look.key}, {"error", error.text()}});
@@ -242,7 +242,8 @@ void DeploymentController::send(const std::shared_ptr<Look>& look, const CreateR
                         });
 }
 
-/// By a ReplicaSet of ours that the cache does not show yet, or by another one: the next name differs then.
+/// The name is taken by a ReplicaSet of this Deployment that the cache does not show yet, or by another one: the next
+/// name differs then.
 void DeploymentController::on_name_taken(const std::shared_ptr<Look>& look, const CreateReplicaSet& creation, Now) {
   const api::ObjectMeta& wanted = creation.set.metadata;
   shared_.client.get(set_path(wanted, wanted.name), [this, look](const Result<api::Json>& outcome, Now then) {
@@ -264,7 +265,7 @@ void DeploymentController::on_name_taken(const std::shared_ptr<Look>& look, cons
 
 void DeploymentController::on_creation_failed(const std::shared_ptr<Look>& look, const CreateReplicaSet& creation,
                                               const Error& error, Now now) {
-  // Not found: the namespace has just gone, or nothing is written here (client::ShadowEngine).
+  // Not found: the namespace was just deleted, or writes are off (client::ShadowEngine).
   if (error.code == ErrorCode::kNotFound) return give_up(*look, error, now);
   const std::string message =
       fmt::format("Failed to create new replica set \"{}\": {}", creation.set.metadata.name, error.message);

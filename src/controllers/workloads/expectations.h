@@ -1,8 +1,8 @@
 // Creations and deletions of a controller that its cache does not show yet. While one is outstanding the cache is known
-// to be behind, and acting on it again would create or delete twice. Answers and watch events come in any order: a pod
-// counts as made when its creation was answered and the cache shows it, a pod as removed when its deletion was answered
-// and the cache shows that; pods of other origin (adopted ones, say) change nothing. Thread: loop. Bounds: a call
-// always ends (client::ApiClient); an answered call that the cache does not show expires when the cache has listed
+// to be behind, and acting on it again would create or delete twice. Answers and watch events arrive in any order: a
+// pod counts as made when its creation was answered and the cache shows it, a pod as removed when its deletion was
+// answered and the cache shows that; pods of other origin (adopted ones, say) change nothing. Thread: loop. Bounds: a
+// call always ends (client::ApiClient); an answered call that the cache does not show expires when the cache has listed
 // anew, and after five minutes, so that a lost event stops no sync for ever. Source: the idea of client-go's controller
 // expectations.
 #pragma once
@@ -24,12 +24,12 @@ namespace spillway::controllers {
 
 class Expectations {
  public:
-  /// That many creations will be sent, in one batch or in several.
+  /// Records that so many creations will be sent, in one batch or in several.
   void expect_creations(std::size_t pods) { open_calls_ += pods; }
 
-  /// One of them was made, when so many lists of the cache had begun.
+  /// Records that one of them was answered, when so many lists of the cache had begun.
   void created(const std::string& uid, std::uint64_t lists_begun, Instant now);
-  /// That many of them failed, or will not be sent.
+  /// Records that so many of them failed, or will not be sent.
   void creations_dropped(std::size_t pods);
   /// The cache shows the pod for the first time.
   void appeared(const std::string& uid);
@@ -47,10 +47,10 @@ class Expectations {
   /// The cache shows the pod on its way out, or not at all any more.
   void left(const std::string& uid) { deletions_.erase(uid); }
 
-  /// Its deletion was requested, and the cache does not show that yet.
+  /// True if its deletion was requested, and the cache does not show that yet.
   bool is_leaving(const std::string& uid) const { return deletions_.contains(uid); }
 
-  /// Some are.
+  /// True if the deletion of any pod is outstanding.
   bool any_leaving() const { return !deletions_.empty(); }
 
   /// The cache has read the whole list of this number: pods that were made before it began and do not appear have gone
@@ -73,7 +73,7 @@ class Expectations {
   std::size_t open_calls_ = 0;
   std::map<std::string, std::uint64_t> unseen_;  // answered, and not in the cache so far; lists begun until then
   std::set<std::string> early_;                  // in the cache while calls are open: perhaps theirs
-  std::set<std::string> deletions_;              // asked for, and not seen
+  std::set<std::string> deletions_;              // requested deletions that the cache does not show
   Instant answered_{};                           // the last of them
 };
 

@@ -1,6 +1,5 @@
-// Deletes Jobs that are over, ttlSecondsAfterFinished after they came to their end. Thread: loop. Bounds: one entry per
-// Job with a time to live. Source: Kubernetes docs, "Automatic Cleanup for Finished Jobs"; spec "Scheduler and
-// workloads", 14.
+// Deletes finished Jobs, ttlSecondsAfterFinished after their end. Thread: loop. Bounds: one entry per Job with a time
+// to live. Source: Kubernetes docs, "Automatic Cleanup for Finished Jobs"; spec "Scheduler and workloads", 14.
 #pragma once
 
 #include "api/object/job.h"
@@ -33,7 +32,7 @@ class FinishedJobs {
   void enqueue(const api::Job& job, Now now);
   void arm();
   void look(const std::string& key, Now now);
-  /// As it stands at the server: its time to live may have been raised a moment ago.
+  /// Reads the Job from the server first: its time to live may have been raised just now.
   void remove(const std::string& key, const api::Job& job);
   void close(const std::string& key, const Result<api::Json>& outcome, Now now);
 

@@ -37,9 +37,9 @@ struct HorizontalAutoscalerController::Look {
   std::vector<autoscaling::MetricAnswer> answers;
   autoscaling::AutoscalerPlan plan;
   Instant begin{};
-  Instant asked{};                                                      // the metric that is asked for now
+  Instant asked{};                                                      // when the present metric was requested
   std::vector<Duration> waited;                                         // for each answer
-  AutoscalerMetrics::Action action = AutoscalerMetrics::Action::kNone;  // that was carried out
+  AutoscalerMetrics::Action action = AutoscalerMetrics::Action::kNone;  // the executed action
 };
 
 HorizontalAutoscalerController::HorizontalAutoscalerController(
@@ -115,7 +115,7 @@ void HorizontalAutoscalerController::resolve(const std::string& api_version, con
 }
 
 void HorizontalAutoscalerController::ask_scale(const LookPtr& look, const autoscaling::PluralKind& plural) {
-  look->scale_path = autoscaling::scale_path(*look->autoscaler, plural).value();  // its version has been read before
+  look->scale_path = autoscaling::scale_path(*look->autoscaler, plural).value();  // its version was checked before
   shared_.client.get(look->scale_path, [this, look](const Result<api::Json>& outcome, Now then) {
     if (!outcome) return give_up(look, outcome.error(), then);
     on_scale(look, *outcome, then);
@@ -189,7 +189,7 @@ void HorizontalAutoscalerController::ask_metric(const LookPtr& look, autoscaling
 
 void HorizontalAutoscalerController::decide(const LookPtr& look, Now now) {
   const auto memory = memory_.find(look->autoscaler->metadata.uid);
-  if (memory == memory_.end()) return finish(look, now);  // it has gone meanwhile
+  if (memory == memory_.end()) return finish(look, now);  // deleted meanwhile
   look->plan = autoscaling::plan_autoscaler(
       {*look->autoscaler, look->scale, look->pods, look->selecting, look->answers, memory->second.history, settings_},
       now);
@@ -251,7 +251,7 @@ void HorizontalAutoscalerController::count(const LookPtr& look, bool status_writ
   autoscaler_metrics_.count_look(look->action, failure, now.mono - look->begin);
 }
 
-/// Against what the status said of the replicas before.
+/// Compares with the replicas of the status before.
 void HorizontalAutoscalerController::count_metrics(const Look& look) {
   const std::int32_t present = look.autoscaler->status.current_replicas;
   for (std::size_t i = 0; i < look.plan.proposals.size(); ++i) {

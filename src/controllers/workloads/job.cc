@@ -126,13 +126,13 @@ void JobController::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
   if (!after) return;
   if (workloads::is_tracked(*after)) enqueue_orphan(after, now);
   if (api::controller_of(after->metadata) != nullptr) return;
-  // Some Job may want to adopt it.
+  // A Job may want to adopt it.
   visit_namespace(jobs_.cache().all(), after->metadata.ns, [&](const std::string& key, const JobPtr& job) {
     if (job->selector.matches(after->metadata.labels)) enqueue(key, now);
   });
 }
 
-/// Tells the Jobs that own it, or did.
+/// Requeues the Jobs that own the pod, or did before.
 void JobController::note_pod(const PodPtr& before, const PodPtr& after, Now now) {
   const auto known = [this](const PodPtr& pod) -> std::optional<std::string> {
     const api::OwnerReference* owner = pod ? api::controller_of(pod->metadata) : nullptr;
@@ -248,7 +248,7 @@ std::vector<PodPtr> JobController::claim(const api::Job& job) {
 }
 
 void JobController::give_up(const LookPtr& look, const Error& error, Now now) {
-  // Another client wrote first, or the object is gone: the watch reports both. Not found is also the answer where
+  // Another client wrote first, or the object is deleted: the watch reports both. Not found is also the answer where
   // writes are off.
   if (error.code != ErrorCode::kConflict && error.code != ErrorCode::kNotFound) {
     shared_.log.warning("job sync failed", {{"job", look->key}, {"error", error.text()}});

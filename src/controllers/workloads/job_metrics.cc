@@ -33,7 +33,7 @@ std::string_view text_of(JobAction action) {
   std::unreachable();
 }
 
-/// From 4 ms to 65 s.
+/// Buckets from 4 ms to 65 s.
 std::vector<double> bounds_of_looks() {
   return telemetry::exponential_bounds(0.004, 2, 15);
 }

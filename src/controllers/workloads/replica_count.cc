@@ -23,7 +23,7 @@ void ReplicaCount::count(const api::Pod& pod, std::int32_t by) {
   if (all_labels) active_.fully_labeled_replicas += by;
   if (is_ready(pod)) {
     active_.ready_replicas += by;
-    active_.available_replicas += by;  // unless the set asks for minReadySeconds: that takes the time of day
+    active_.available_replicas += by;  // unless the set has minReadySeconds, which needs the present time
   }
 }
 

@@ -1,5 +1,5 @@
-// How many pods of each kind a ReplicaSet has, counted once and then kept from the changes of the pods, so that a sync
-// of the set costs the same however many it has. Thread: loop.
+// The number of a ReplicaSet's pods in each state, counted once and then updated by the changes of the pods, so that
+// the cost of a sync does not grow with their number. Thread: loop.
 #pragma once
 
 #include "api/object/pod.h"
@@ -29,13 +29,13 @@ class ReplicaCount {
 
   void add(const api::Pod& pod) { count(pod, 1); }
 
-  /// As it was when it was added.
+  /// Removes the pod in the state in which it was added.
   void remove(const api::Pod& pod) { count(pod, -1); }
 
-  /// That the selector selects, ended ones included.
+  /// Owned pods that the selector matches, ended ones included.
   std::int64_t selected() const { return selected_; }
 
-  /// That it does not select although they are here to stay: to be let go.
+  /// Owned pods that the selector no longer matches: to be released.
   std::int64_t strangers() const { return strangers_; }
 
   /// The counts of the active, selected pods, as a status without an observed generation.

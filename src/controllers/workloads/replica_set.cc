@@ -87,7 +87,7 @@ bool ReplicasController<T>::counts(const api::Pod& pod) const {
   return is_active(pod) && (replaced_ == ReplacedPods::kCounted || !workloads::is_being_replaced(pod));
 }
 
-/// Those that may want to adopt it, or counted on it.
+/// The owners that may want to adopt it, or counted it.
 template <typename T>
 void ReplicasController<T>::wake_takers(const api::Pod& orphan, Now now) {
   visit_namespace(sets_.all(), orphan.metadata.ns, [&](const std::string& key, const SetPtr& set) {
@@ -279,7 +279,7 @@ void ReplicasController<T>::on_answer(const std::shared_ptr<Growth>& growth, con
     growth->failed = true;
     if (key_by_uid_.contains(uid)) refusals_[uid] = outcome.error().message;
     expectations_.creation_failed(uid, outcome.error(), shared_.client, look_again, now);
-    // Not found: the namespace has just gone, or nothing is written here (client::ShadowEngine).
+    // Not found: the namespace was just deleted, or writes are off (client::ShadowEngine).
     if (outcome.error().code != ErrorCode::kNotFound) {
       shared_.log.warning("pod was not created", {{kNamesOf<T>.log, growth->key}, {"error", outcome.error().text()}});
     }
@@ -310,7 +310,7 @@ void ReplicasController<T>::end_growth(const Growth& growth, Now now) {
   }
 }
 
-/// Its status may have changed, not what it asks for.
+/// Only its status may have changed, not its spec.
 template <typename T>
 bool ReplicasController<T>::still_wants(const Growth& growth) const {
   const SetPtr set = sets_.find(growth.key);
@@ -343,7 +343,7 @@ void ReplicasController<T>::remove(const T& set, const std::string& key, const s
             return;
           }
           expectations_.deletion_failed(owner, pod->metadata.uid, outcome.error(), shared_.client, look_again, then);
-          // Not found: its end may have been seen already, and nothing else brings us back.
+          // Not found: the pod's end may have been seen already, and no other event requeues the set.
           queue_.retry(key, then.mono);
         });
   }
@@ -406,7 +406,7 @@ void ReplicasController<T>::write_status(const T& set, const std::string& key, c
       client::object_path(T::kApiVersion, kNamesOf<T>.plural, set.metadata.ns, set.metadata.name, "status"),
       client::PatchType::kMerge, patch, [this, key](const Result<api::Json>& outcome, Now then) {
         if (outcome || outcome.error().code == ErrorCode::kNotFound) return;
-        // After a conflict a newer version is usually on its way to the cache and brings the set back earlier.
+        // After a conflict a newer version is usually on its way to the cache and requeues the set earlier.
         if (outcome.error().code == ErrorCode::kConflict) return queue_.add(key, then.mono + kAfterConflict);
         queue_.retry(key, then.mono);
       });

@@ -1,8 +1,8 @@
-// Keeps as many pods of each ReplicaSet, or of each ReplicationController, as it asks for: creates in growing batches,
-// deletes the least useful first, adopts matching orphans, lets go of pods that no longer match, writes the status;
-// ReplicaFailure says why pods are not made. "Set" stands for either. Thread: loop. Bounds: 500 creations or deletions
-// per pass; retries back off to 60 s. Source: Kubernetes docs, "ReplicaSet", "ReplicationController"; API reference
-// ReplicaSetStatus.
+// Keeps as many pods of each ReplicaSet, or of each ReplicationController, as it specifies: creates in growing batches,
+// deletes the least useful first, adopts matching orphans, releases pods that no longer match, writes the status; the
+// condition ReplicaFailure has the error of failed creations. "Set" means either. Thread: loop. Bounds: 500 creations
+// or deletions per pass; retries back off to 60 s. Source: Kubernetes docs, "ReplicaSet", "ReplicationController"; API
+// reference ReplicaSetStatus.
 #pragma once
 
 #include "api/object/replication_controller.h"

@@ -79,7 +79,7 @@ void RevisionKeeper::create(const SetPtr& set, const api::ControllerRevision& re
                         });
 }
 
-/// By the same revision, which will be seen, or by another one: the next name differs then.
+/// The name is taken by the same revision, which the cache will show, or by another one: the next name differs then.
 void RevisionKeeper::on_name_taken(const SetPtr& set, const api::ControllerRevision& revision) {
   shared_.client.get(revision_path(set->metadata.ns, revision.metadata.name), [this, set, revision](
                                                                                   const Result<api::Json>& outcome,

@@ -20,7 +20,7 @@ namespace spillway::controllers {
 class RevisionKeeper {
  public:
   using SetPtr = std::shared_ptr<const api::DaemonSet>;
-  /// The owner of that uid has to be looked at again.
+  /// Requeues the owner of that uid.
   using Changed = std::function<void(const std::string& owner_uid, Now now)>;
 
   RevisionKeeper(Shared shared, client::ObjectCache<api::ControllerRevision>& cache, Changed changed);
@@ -35,7 +35,7 @@ class RevisionKeeper {
   using Revisions = OwnedObjects<api::ControllerRevision>;
 
   void on_revision(const workloads::RevisionPtr& before, const workloads::RevisionPtr& after, Now now);
-  /// A completion of a call that nothing waits for: after a failure the set is looked at again, a little later.
+  /// A completion of a call without a waiting step: after a failure the set is requeued, a little later.
   client::ApiClient::Done look_again_if_it_fails(const std::string& uid);
   void adopt(const api::DaemonSet& set);
   void create(const SetPtr& set, const api::ControllerRevision& revision);

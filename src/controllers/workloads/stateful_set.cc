@@ -50,7 +50,7 @@ api::Json stateful_status_document(const api::StatefulSetStatus& status) {
                             {"availableReplicas", status.available_replicas}});
 }
 
-/// Its pods are called after it.
+/// True if the pod's name begins with the set's.
 bool is_named_after(const api::ObjectMeta& pod, const api::StatefulSet& set) {
   const auto found = workloads::name_and_ordinal(pod.name);
   return found && found->first == set.metadata.name;
@@ -235,7 +235,7 @@ void StatefulSetController::find_revisions(const LookPtr& look, Now now) {
   look->update = plan.update;
   look->current = plan.current;
   if (plan.create && !look->set->metadata.deletion_timestamp) return make_revision(look, *plan.create);
-  if (plan.create) {  // its pods are the collector's now; only the status follows them
+  if (plan.create) {  // its pods belong to the garbage collector now; only the status is updated
     look->update = look->current ? look->current : std::make_shared<const api::ControllerRevision>(*plan.create);
   } else if (plan.renumber) {
     return renumber(look, *plan.update, *plan.renumber);
@@ -259,7 +259,8 @@ void StatefulSetController::make_revision(const LookPtr& look, const api::Contro
                         });
 }
 
-/// By the same revision, which the cache does not show yet; or by another one, and then the next name is tried.
+/// The name is taken by the same revision, which the cache does not show yet; or by another one, and then the next name
+/// is tried.
 void StatefulSetController::on_revision_name_taken(const LookPtr& look, const api::ControllerRevision& revision) {
   shared_.client.get(
       history_path(look->set->metadata, revision.metadata.name),
@@ -474,7 +475,7 @@ void StatefulSetController::give_up(const LookPtr& look, const Error& error, Now
 
 void StatefulSetController::tell_pod(const Look& look, std::string_view verb, std::string_view pod,
                                      const Outcome& outcome, Now now) {
-  // Not found: the namespace has just gone, or nothing is written here (client::ShadowEngine).
+  // Not found: the namespace was just deleted, or writes are off (client::ShadowEngine).
   if (!outcome && outcome.error().code == ErrorCode::kNotFound) return;
   const std::string_view what = verb == "create" ? "Create" : verb == "delete" ? "Delete" : "Update";
   const std::string& set = look.set->metadata.name;

@@ -1,8 +1,9 @@
-// Keeps the pods of StatefulSets: each has its ordinal, its name and its claims, and they come, change and go in their
-// order. What follows from a look is decided by policy/workloads/stateful_plan.h; its steps go out one after the other.
-// In order, the first that fails ends the look; in parallel, what fails holds up its own pod only. While a pod that was
-// made or removed is not seen, the set is not looked at. Thread: loop. Bounds: one look at a set at a time, one call of
-// it under way; retries back off to 60 s. Source: Kubernetes docs, "StatefulSet"; spec "Scheduler and workloads", 13.
+// Keeps the pods of StatefulSets: each has its ordinal, its name and its claims, and they are created, updated and
+// deleted in their order. policy/workloads/stateful_plan.h decides each sync; its steps are executed one after the
+// other. In order, the first failure ends the sync; in parallel, a failure delays its own pod only. A set is not synced
+// while the cache does not show a created or deleted pod. Thread: loop. Bounds: one sync of a set at a time, one call
+// of it in flight; retries back off to 60 s. Source: Kubernetes docs, "StatefulSet"; spec "Scheduler and workloads",
+// 13.
 #pragma once
 
 #include "api/object/controller_revision.h"

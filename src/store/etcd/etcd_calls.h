@@ -25,7 +25,7 @@ class EtcdCalls {
   /// A member that has not answered gets no new call for so long, while another one may answer.
   static constexpr Duration kAvoidedFor = seconds(10);
 
-  /// Says if a call may be repeated after an attempt that may have been carried out.
+  /// Decides if a call may be repeated after an attempt that may have been executed.
   enum class Repeat { kAlways, kUnlessSent };
 
   /// `uncertain`: an attempt before the answer, or the last one, may have been done all the same.

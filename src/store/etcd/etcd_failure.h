@@ -1,4 +1,4 @@
-// Tells from a refusal of etcd if the request was carried out, and if a repetition can help. Thread: any (pure).
+// Classifies a refusal of etcd: the request was executed or not, and a retry can help or not. Thread: any (pure).
 // Source: etcd, api/v3rpc/rpctypes; spec "etcd as the store", 3.
 #pragma once
 
@@ -8,20 +8,20 @@
 namespace spillway::store {
 
 enum class EtcdVerdict {
-  kCompacted,  // that revision is gone
-  kFuture,     // that revision is not there yet
+  kCompacted,  // the revision was compacted
+  kFuture,     // the revision is still in the future
   kNoSpace,    // not done: its database is full
   kBusy,       // not done: too many requests
   kTooLarge,   // not done
   kDenied,     // not done: wrong or missing credentials
-  kCorrupt,    // the members hold different data: nothing of it may be believed
+  kCorrupt,    // the members hold different data: none of it may be trusted
   kNotDone,    // another member may do it
-  kUnknown,    // it may have been done, or may be done yet
+  kUnknown,    // the request may have been executed, or may be later
 };
 
 EtcdVerdict judge(const EtcdFailure& failure);
 
-/// The token of the call has expired, or the member does not know it.
+/// True if the token of the call has expired, or is unknown to the member.
 bool is_token_gone(const EtcdFailure& failure);
 /// A put named a lease that has ended, or that another cluster gave.
 bool is_lease_gone(const EtcdFailure& failure);

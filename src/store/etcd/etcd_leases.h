@@ -48,7 +48,7 @@ class EtcdLeases {
   std::int64_t lease_ = 0;  // 0: none
   Instant ends_{};
   std::size_t keys_ = 0;
-  Instant asked_{};  // when the grant was asked for
+  Instant asked_{};  // when the grant was requested
   std::vector<Waiting> waiting_;
 };
 

@@ -28,7 +28,7 @@ struct EtcdStore::WriteJob {
   EtcdTxn txn;
   Completion<WriteResult> done;
   std::size_t bytes = 0;
-  Revision asked_at;  // whatever this write does has a later revision
+  Revision asked_at;  // a lower bound: every effect of the write has a later revision
   int attempts = 0;
   bool uncertain = false;  // an attempt may have been carried out without an answer
   bool leased_again = false;
@@ -228,9 +228,10 @@ void EtcdStore::settle(const std::shared_ptr<WriteJob>& job, std::optional<Entry
 }
 
 /// Finds out if an attempt without an answer, before one that was refused, was carried out: the present key shows it,
-/// or our bytes in its history. A write that expected a revision which cannot come again is certainly refused, if one
-/// watch has shown all writes since the request: a watch that began later, as after a gap, says nothing about earlier
-/// writes. A creation may still be carried out once the key is free, and it cannot be known whose deletion freed it.
+/// or the written bytes in its history. A write that expected a revision which cannot come again is certainly refused,
+/// if one watch has shown all writes since the request: a watch that began later, as after a gap, has not shown earlier
+/// writes. A creation may still be carried out once the key is free, and it cannot be known whose deletion
+/// freed it.
 Result<WriteResult> EtcdStore::what_became_of(const WriteJob& job, WriteResult refused) {
   const Write& asked = job.write;
   if (!asked.value && !refused.current) {
@@ -314,7 +315,7 @@ void EtcdStore::next_page(const std::shared_ptr<RangeJob>& job) {
       return on_page(job, *std::move(answer));
     }
     const bool compacted = judge(answer.error()) == EtcdVerdict::kCompacted;
-    if (compacted && !job->range.at && !std::exchange(job->again, true)) {  // it took too long: from the beginning
+    if (compacted && !job->range.at && !std::exchange(job->again, true)) {  // took too long: from the beginning
       job->at.reset();
       job->next = job->first;
       job->result.entries.clear();
@@ -326,7 +327,7 @@ void EtcdStore::next_page(const std::shared_ptr<RangeJob>& job) {
   });
 }
 
-/// Reads the compacted revision, so that a caller that asked for too old a revision can ask for one that is left.
+/// Reads the compacted revision, so that a caller that read at too old a revision can choose one that is left.
 void EtcdStore::learn_compacted(std::move_only_function<void()> then) {
   calls_.range(key_alone(std::string(kCompactionKey)), kCallMax,
                [this, then = std::move(then)](std::expected<EtcdRangeAnswer, Failure> found, bool) mutable {

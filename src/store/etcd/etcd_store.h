@@ -127,7 +127,7 @@ class EtcdStore final : public Store, public EtcdWatch::Owner {
   /// A write that has no answer yet.
   struct Written {
     Value value;
-    Revision seen;  // where a watch has shown these bytes; 0: nowhere yet
+    Revision seen;  // the revision in which a watch has shown these bytes; 0: none yet
   };
 
   std::multimap<std::string, Written> written_;

@@ -131,7 +131,7 @@ std::optional<Change> EtcdWatch::change_of(EtcdEvent& event) {
   return Change{*std::move(key), event.revision, event.create_revision, std::move(value), std::move(event.previous)};
 }
 
-/// Another member may know what this one left out. If not, nothing that is kept can be believed.
+/// Another member may have the left-out changes. If not, the cached state cannot be trusted.
 void EtcdWatch::on_gap(Revision next) {
   metrics_.watch_gaps.add();
   log_.error("etcd left out revisions of a watch",

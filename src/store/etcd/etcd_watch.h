@@ -26,7 +26,7 @@ std::optional<Revision> compaction_in(const Value& value);
 
 class EtcdWatch final : public EtcdTransport::WatchReceiver, public std::enable_shared_from_this<EtcdWatch> {
  public:
-  /// After that time without a message the cluster is asked if the watch is behind.
+  /// After that time without a message, the cluster's revision is read to see if the watch is behind.
   static constexpr Duration kQuietMax = seconds(10);
   static constexpr Duration kCatchUpMax = seconds(5);
 
@@ -59,7 +59,7 @@ class EtcdWatch final : public EtcdTransport::WatchReceiver, public std::enable_
 
   Watcher& watcher() const { return wanted_.watcher; }
 
-  /// Whatever happened to the key behind `after`, up to and with `until`, has been delivered.
+  /// True if all changes of the key after `after`, up to and with `until`, have been delivered.
   bool has_shown(const std::string& key, Revision after, Revision until) const {
     return key.starts_with(wanted_.prefix) && wanted_.after <= after && delivered_ >= until;
   }

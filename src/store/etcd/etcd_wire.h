@@ -71,7 +71,7 @@ struct EtcdEvent {
 struct EtcdWatchMessage {
   bool canceled = false;
   Revision compacted;     // canceled for that; else 0
-  std::string reason;     // why canceled; may be empty
+  std::string reason;     // the error of a canceled watch; may be empty
   bool fragment = false;  // more of the same follows
   std::vector<EtcdEvent> events;
 };

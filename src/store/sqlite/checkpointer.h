@@ -19,7 +19,7 @@ namespace spillway::store::sqlite {
 
 class Checkpointer {
  public:
-  /// `metrics` must outlive it; `clock` is asked on its thread. Errors as for open_for_writing().
+  /// `metrics` must outlive it; `clock` is called on its thread. Errors are those of open_for_writing().
   static Result<std::unique_ptr<Checkpointer>> start(const std::string& path, StoreMetrics& metrics,
                                                      std::function<Instant()> clock);
   ~Checkpointer();
@@ -30,7 +30,7 @@ class Checkpointer {
     std::int64_t pages = 0;          // in the log
     std::int64_t waiting = 0;        // pages of them that are not moved, at most
     bool busy = false;               // a pass is running
-    std::optional<Error> failure{};  // why the last pass failed
+    std::optional<Error> failure{};  // the error of the last pass
   };
 
   /// Called after a commit that left `pages` in the log: begins a pass if at least `pages_min` (≥ 1) wait and none is

@@ -109,7 +109,7 @@ class Connection {
   /// The first column of the first row as a number; kInternalError if there is none.
   Result<std::int64_t> number(std::string_view sql);
 
-  /// From now on no commit moves the write-ahead log into the database; log_pages() returns its length.
+  /// Stops commits from moving the write-ahead log into the database; log_pages() returns its length.
   void follow_log();
 
   /// Pages in the log after the last commit.

@@ -111,7 +111,7 @@ Outcome History::add_unlogged(std::string_view prefix, Revision after, Revision 
   std::sort(middle, steps.end(), [](const Step& a, const Step& b) { return a.revision < b.revision; });
   std::inplace_merge(steps.begin(), middle, steps.end(),
                      [](const Step& a, const Step& b) { return a.revision < b.revision; });
-  // One of the time when the key had history is in the log as well.
+  // A deletion from the time when the key had history is in the log as well.
   const auto repeated =
       std::ranges::unique(steps, [](const Step& a, const Step& b) { return a.revision == b.revision; });
   steps.erase(repeated.begin(), repeated.end());

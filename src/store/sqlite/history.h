@@ -18,7 +18,7 @@ class History {
  public:
   using Sink = std::function<void(std::vector<Change>)>;
 
-  /// Without a connection: may only be assigned to.
+  /// An object without a connection: may only be assigned to.
   History() = default;
 
   /// The object that `connection` refers to must outlive the history; the history itself may be moved.

@@ -21,7 +21,7 @@ struct StoreMetrics {
   telemetry::Gauge history_bytes;
   telemetry::Gauge log_bytes;               // size of the write-ahead log
   telemetry::Counter checkpoints;           // passes of the checkpointer
-  telemetry::Counter failed_checkpoints;    // those of the checkpointer and of the writer
+  telemetry::Counter failed_checkpoints;    // failures of the checkpointer and of the writer
   telemetry::Counter writer_checkpoints;    // the writer had to finish, between two groups
   telemetry::Histogram checkpoint_seconds;  // duration of a pass
 };

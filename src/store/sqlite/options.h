@@ -1,4 +1,4 @@
-// How a SQLite store is run. The defaults are what `spillway up` uses.
+// Options of a SQLite store. The defaults are what `spillway up` uses.
 // Thread: any.
 #pragma once
 

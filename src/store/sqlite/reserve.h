@@ -32,7 +32,7 @@ class Reserve {
   bool held_ = false;
 };
 
-/// Bytes that an ordinary user may still write to the file system of `path`; very many if not known.
+/// Bytes that an ordinary user may still write to the file system of `path`; very many if unknown.
 Bytes free_space(const std::string& path);
 
 }  // namespace spillway::store::sqlite

@@ -19,7 +19,8 @@ namespace {
 constexpr std::int64_t kApplicationId = 0x53707779;  // "Spwy"
 constexpr std::string_view kMagic{"SQLite format 3\0", 16};
 
-// Before the first table, or they have no effect. A renewal rewrites the page of its lease: small pages, fewer bytes.
+// Set before the first table, or they have no effect. A renewal rewrites the page of its lease: small pages, fewer
+// bytes.
 constexpr const char* kLayout = "PRAGMA page_size=4096; PRAGMA auto_vacuum=INCREMENTAL;";
 
 constexpr const char* kTables = R"(
@@ -91,11 +92,11 @@ std::vector<std::string_view> table_statements() {
   return statements;
 }
 
-/// A trigger or a view in a file that was restored would act on, or stand for, the objects of the cluster.
+/// A trigger or a view in a restored file would change, or replace, the objects of the cluster.
 Outcome check_tables(Connection& connection, const std::string& path) {
   const std::vector<std::string_view> ours = table_statements();
   Result<Statement> statement = connection.prepare("SELECT type, name, ifnull(sql, '') FROM sqlite_schema");
-  if (!statement) return {};  // damaged: what is read next says so
+  if (!statement) return {};  // damaged: the next read reports it
   Rows rows = statement->query();
   for (;;) {
     const Result<bool> more = rows.next();

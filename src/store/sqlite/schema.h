@@ -1,4 +1,5 @@
-// The tables, and the door to them: a file is served only when it is ours, whole and of a version we know.
+// The tables, and the check of a file: it is served only if it is a Spillway database, undamaged and of a known
+// version.
 //   current   one row per live key
 //   log       one row per write since the compacted revision: the state it replaced. An undo log: with `current` it
 //             gives every older state and every change, and stores each value once. Of keys without history it has
@@ -40,7 +41,7 @@ inline constexpr std::string_view kBackupTable = "CREATE TABLE backup(revision I
 /// not make. The pages were not checked.
 Result<Connection> open_to_examine(const std::string& path);
 
-/// Another connection to a file that open_for_writing() has accepted.
+/// Opens another connection to a file that open_for_writing() has accepted.
 Result<Connection> open_for_reading(const std::string& path);
 
 }  // namespace spillway::store::sqlite

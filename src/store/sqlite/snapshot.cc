@@ -85,8 +85,8 @@ Outcome Snapshot::read_present(const Range& range, std::string_view first_key, R
   }
 }
 
-/// Merges the present state with the overlay, both in key order; the overlay wins. What a key without history was is
-/// known if it has not changed since, or not existed yet.
+/// Merges the present state with the overlay, both in key order; the overlay wins. The past value of a key without
+/// history is known if the key has not changed since, or did not exist yet.
 Outcome Snapshot::read_past(const Range& range, std::string_view first_key, RangeResult& result) {
   Rows rows = list_.query(first_key);
   SPILLWAY_TRY(more, rows.next());

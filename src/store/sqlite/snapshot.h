@@ -13,7 +13,7 @@ namespace spillway::store::sqlite {
 
 class Snapshot {
  public:
-  /// Without a connection: may only be assigned to.
+  /// An object without a connection: may only be assigned to.
   Snapshot() = default;
 
   /// The object that `connection` refers to must outlive the snapshot; the snapshot itself may be moved.

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int64_t kVacuumPages = 128;       // freed in one step
 constexpr std::uint64_t kEmergencyRows = 1'000;  // rows of history that are deleted in one step when the disk is full
-constexpr std::int64_t kEmergencyPages = 32;     // freed in one step then: each goes through the log
+constexpr std::int64_t kEmergencyPages = 32;     // pages freed in one step then: each is written to the log
 constexpr Bytes kSpaceBack = kibibytes(256);     // free besides the reserve: the disk counts as full no more
 constexpr std::int64_t kLogPagesMin = 16;        // pages of the write-ahead log that may make the file grow, at least
 constexpr std::int64_t kRestPages = 2'048;       // pages of the log that the writer moves itself without a long stop
@@ -71,7 +71,7 @@ struct Writer::Impl {
   std::optional<Error> broken;
   bool tidied = true;
   std::unique_ptr<Checkpointer> checkpointer;
-  std::int64_t growth_pages_max = kLogPagesMin;  // that the log may add to the file
+  std::int64_t growth_pages_max = kLogPagesMin;  // pages that the log may add to the file
   std::int64_t looked_at = 0;                    // pages in the log at the last check of the file's growth
   std::int64_t look_again_at = 0;                // pages in the log
   std::int64_t finish_at = 0;                    // pages in the log from which on the writer finishes the move
@@ -190,7 +190,7 @@ struct Writer::Impl {
     const bool small = !log.busy && log.waiting <= kRestPages;
     const bool due = pages >= options.log_pages_max || (pages >= options.log_pages_wanted && small);
     const std::int64_t step = std::clamp<std::int64_t>(growth_pages_max / 2, 1, options.checkpoint_pages);
-    if (pages < finish_at - step) finish_at = 0;  // it has begun anew
+    if (pages < finish_at - step) finish_at = 0;  // the log has begun anew
     if (pages < finish_at || (!grows && !due)) return;
     move_log();
     metrics.writer_checkpoints.add();

@@ -1,5 +1,5 @@
-// Speaks to the members of an etcd cluster over gRPC, which only this file knows. gRPC's threads do the I/O and post
-// answers and events onto the loop.
+// Calls the members of an etcd cluster over gRPC, which only this file uses. gRPC's threads do the I/O and post answers
+// and events onto the loop.
 // Thread: loop. Errors of create() name the flag. Source: gRPC C++, callback API; etcd v3 API, "Interacting".
 #pragma once
 

@@ -20,11 +20,11 @@ namespace spillway::store::sqlite {
 /// A copy's revision is ahead of the original's by this much: more than is written until the copy is needed.
 inline constexpr std::uint64_t kRevisionLead = 1'000'000'000;
 
-/// Called during the work; `share` of it is done, 0 to 1. False: stop, and leave nothing behind.
+/// Called during the work; `share` of it is done, 0 to 1. False: stops, and removes what was made.
 using GoOn = std::function<bool(double share)>;
 
 struct BackupReport {
-  Revision revision;  // that was copied
+  Revision revision;  // the copied revision
   std::uint64_t objects = 0;
   Bytes bytes;  // size of the copy
 };

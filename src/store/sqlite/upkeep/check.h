@@ -36,7 +36,7 @@ struct CheckReport {
   Findings notes;
 };
 
-/// Errors: the file cannot be read, as of open_to_examine(), or `go_on` has said to stop.
+/// Errors: the file cannot be read, as of open_to_examine(), or `go_on` has returned false.
 Result<CheckReport> check_database(const std::string& path, const CheckValue& check_value, const GoOn& go_on);
 
 }  // namespace spillway::store::sqlite

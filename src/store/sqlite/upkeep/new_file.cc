@@ -41,8 +41,8 @@ Outcome take_over(int file, const std::string& path) {
   return {};
 }
 
-/// Renames a file unless the new name is taken. No hard link is needed where the file system knows the call, which file
-/// systems without hard links often do.
+/// Renames a file unless the new name is taken. No hard link is needed where the file system supports the call, which
+/// file systems without hard links often do.
 int rename_if_absent(const std::string& from, const std::string& to) {
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
   if (errno != EINVAL && errno != ENOSYS) return -1;

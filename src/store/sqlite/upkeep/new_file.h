@@ -12,7 +12,7 @@
 
 namespace spillway::store::sqlite {
 
-/// Says if commit() keeps or replaces a file that has the name.
+/// The treatment of an existing file of that name by commit().
 enum class Existing { kKept, kReplaced };
 
 class NewFile {
@@ -29,7 +29,7 @@ class NewFile {
 
   Bytes size() const;
 
-  /// kAlreadyExists: the name is taken, and `existing` says to leave it. Afterwards the file is on the disk.
+  /// kAlreadyExists: the name is taken, and `existing` is kKept. Afterwards the file is on the disk.
   Outcome commit(Existing existing);
 
  private:

@@ -18,7 +18,7 @@ struct RestoreReport {
   Revision goes_on;   // the first write gets the next one
   std::uint64_t objects = 0;
   Bytes bytes;
-  std::string kept;  // where the store that was there is now; empty: there was none
+  std::string kept;  // the new path of the former store; empty: there was none
 };
 
 /// Checks, before the copy is read at length, if restore_database() would begin: returns its kConflict, or its
