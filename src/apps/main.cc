@@ -1,4 +1,4 @@
-// The one binary: parses the command line and runs one subcommand.
+// The only binary: parses the command line and runs one subcommand.
 #include "apps/commands/command_files.h"
 #include "apps/commands/commands.h"
 #include "cli/flags/command_line.h"

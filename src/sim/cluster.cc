@@ -282,7 +282,7 @@ void Cluster::crash_server(std::size_t place) {
   invariants_.on_outage(true, time_.now());
   network_.attach(nullptr, place);
   auto server = std::move(servers_[place]);
-  if (etcd_) return;  // its store goes with it
+  if (etcd_) return;  // its store is destroyed with it
   server->stop();
   // Completions of its last writes are still on their way to it.
   retired_servers_.push_back(std::move(server));

@@ -1,5 +1,5 @@
 // A whole cluster in one thread on virtual time: the product's API server, controllers, scheduler and agents over a
-// simulated network, store and machines. Everything random comes from the seed. Thread: one.
+// simulated network, store and machines. All randomness is drawn from the seed. Thread: one.
 #pragma once
 
 #include "agent/agent.h"
@@ -59,7 +59,7 @@ struct ClusterOptions {
   std::size_t etcd_replicas = 0;
   std::size_t servers = 1;
   EtcdFaults etcd_faults;
-  bool faults_wait = false;  // nothing goes wrong before begin_faults()
+  bool faults_wait = false;  // no faults before begin_faults()
   /// Commands before which the process that gave them ends: an agent with its machine, the controllers, the scheduler.
   /// It is back a few seconds later.
   std::uint32_t death_ppm = 0;
@@ -124,12 +124,12 @@ class Cluster {
   void restart_controllers();
   void crash_scheduler();
   void restart_scheduler();
-  /// The machine goes with its agent; the journal survives.
+  /// The machine stops with its agent; the journal survives.
   void crash_node(std::size_t node);
   void restart_node(std::size_t node);
 
   /// The process of that agent ends and begins again with these settings of evictions, which it keeps; its pods run on.
-  /// A machine that is down begins with them. kInvalid: check_agents() says why.
+  /// A machine that is down begins with them. kInvalid: the error of check_agents().
   void restart_agent(std::size_t node, const agent::EvictionOptions& eviction);
   void partition_node(std::size_t node, Cut cut = Cut::kBoth);
   void heal_node(std::size_t node);
@@ -154,7 +154,7 @@ class Cluster {
 
   bool is_cut_off(std::size_t node) const { return network_.is_partitioned(nodes_[node].name); }
 
-  /// Told every line that an agent writes to its journal, with the node's number.
+  /// Called with every line that an agent writes to its journal, and the node's number.
   void on_journal(std::function<void(std::size_t node, const agent::JournalLine& line)> reader) {
     journal_reader_ = std::move(reader);
   }
@@ -194,7 +194,7 @@ class Cluster {
   void begin_agent(std::size_t node, std::unique_ptr<SimHost> machine);
   void draw_agent_death(Node& node);
   void on_agent_death(std::size_t node);
-  /// Another one begins at once, on the machine that runs on.
+  /// Another one begins at once, on the machine, which keeps running.
   void replace_agent(std::size_t node);
   Duration draw_absence();
   void handle(api::Method method, std::string_view target, std::string body,

@@ -1,5 +1,5 @@
-// The store under an API server that at times does not take a write, or says what came of it later than it could: in
-// front of another store, which stays right. Thread: one. All randomness comes from the given stream.
+// A store under an API server that at times refuses a write, or completes it late: a wrapper of another store, which
+// stays correct. Thread: one. All randomness is drawn from the given stream.
 #pragma once
 
 #include "base/rng.h"
@@ -13,7 +13,7 @@ namespace spillway::sim {
 
 struct StoreFaults {
   std::uint32_t refused_ppm = 0;  // writes: not stored, kServiceUnavailable or kTooManyRequests
-  std::uint32_t late_ppm = 0;     // completions that come up to late_max later
+  std::uint32_t late_ppm = 0;     // completions that are up to late_max late
   Duration late_max = milliseconds(500);
 
   friend bool operator==(const StoreFaults&, const StoreFaults&) = default;

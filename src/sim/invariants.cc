@@ -16,8 +16,8 @@ std::string owner_uid(const api::Pod& pod) {
   return owner == nullptr || owner->kind != "ReplicaSet" ? std::string() : owner->uid;
 }
 
-/// Ended by the pod collector, because its node is gone: the agent of that node may not know it yet, and statuses that
-/// it sent before may come after. The pod is deleted whatever its phase.
+/// True if the pod collector ended it, because its node is deleted: the agent of that node may not know it yet, and
+/// statuses that it sent before may arrive later. The pod is deleted whatever its phase.
 bool was_collected(const api::Pod& pod) {
   const api::PodCondition* target = api::find_condition(pod.status.conditions, "DisruptionTarget");
   return target != nullptr && target->reason == "DeletionByPodGC";
@@ -77,7 +77,7 @@ void Invariants::on_replica_set(const api::ReplicaSet* before, const api::Replic
   check_surplus(after->metadata.uid, now);
 }
 
-/// A pod that stops being replaced and stays: its set has one too many, which no controller could know before.
+/// A pod that stops being replaced is kept: its set has one too many, which no controller could know before.
 void Invariants::note_replaced(const api::Pod* before, const api::Pod* after, Now now) {
   const bool was = before != nullptr && workloads::is_being_replaced(*before);
   const bool is = after != nullptr && workloads::is_being_replaced(*after);

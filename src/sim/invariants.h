@@ -35,12 +35,12 @@ class Invariants {
  public:
   struct Limits {
     ActAudit::Limits acts;
-    /// The longest time that a ReplicaSet may have more active pods than it asks for, and a Ready node a NoExecute
-    /// taint of the node lifecycle, while no part of the control plane is down.
+    /// The longest time that a ReplicaSet may have more active pods than its size, and a Ready node a NoExecute taint
+    /// of the node lifecycle, while no part of the control plane is down.
     Duration surplus_max = minutes(2);
     Duration stale_taint_max = minutes(2);
-    /// The longest time that an object may exist in a namespace that is gone: it was admitted by a server that did not
-    /// know of the deletion yet.
+    /// The longest time that an object may exist in a deleted namespace: a server that had not received the deletion
+    /// yet admitted it.
     Duration late_content_max = minutes(2);
   };
 
@@ -63,7 +63,7 @@ class Invariants {
   /// A process of a pod starts on this node.
   void on_start(const std::string& node, const std::string& uid, Now now);
 
-  /// The controllers came back with empty memory: every zone has a full bucket again.
+  /// The controllers restarted with empty memory: every zone has a full bucket again.
   void on_controller_restart(Now now) { acts_.on_restart(now); }
 
   /// A part of the control plane is not there, or is there again: meanwhile nothing is put right.
@@ -81,8 +81,8 @@ class Invariants {
   /// Checks that everything is gone that should have been put right by now.
   void look(Now now);
 
-  /// From now on a ReplicaSet may never have a pod too many, unless it was asked for fewer less than surplus_max ago,
-  /// which its controller may not know yet: no message gets lost, and no process crashes that makes pods.
+  /// From now on a ReplicaSet may never have a pod too many, unless its size was reduced less than surplus_max ago,
+  /// which its controller may not have seen yet: no message gets lost, and no process crashes that makes pods.
   void forbid_surplus() { no_surplus_ = true; }
 
   void violate(Property property, Now now, std::string_view text) { verdicts_.violate(property, now, text); }
@@ -104,7 +104,7 @@ class Invariants {
   using Lasting = std::map<std::string, Instant>;
 
   void check_status(const api::Pod& before, const api::Pod& after, Now now);
-  /// No wall clock has jumped so far: the times that objects carry tell which of two is the newer one.
+  /// True if no wall clock has jumped so far: the times in objects show which of two is the newer one.
   bool is_wall_steady(Now now);
   void count_replica(const api::Pod* before, const api::Pod* after, Now now);
   void check_surplus(const std::string& set, Now now);
@@ -124,8 +124,7 @@ class Invariants {
   std::map<std::string, std::int64_t> wanted_replicas_;  // by uid of the set
   std::map<std::string, std::set<std::string>> active_;  // pods by uid of their set
   Lasting surplus_;                                      // by uid of the set
-  /// The time when a set was last asked to become smaller, or a pod of it that was being replaced came to count again;
-  /// by uid.
+  /// The time when a set's size was last reduced, or a pod of it that was being replaced counted again; by uid.
   std::map<std::string, Instant> lowered_;
   std::map<std::string, std::string> replaced_;  // nodes of pods that are being replaced, by their keys
   std::set<std::string> silent_nodes_;           // with a NoExecute taint of the node lifecycle

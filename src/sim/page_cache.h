@@ -1,4 +1,4 @@
-// The page cache of simulated pods: it grows as a pod reads files, and the reclaimed part comes back if the pod reads
+// The page cache of simulated pods: it grows as a pod reads files, and the reclaimed part grows again if the pod reads
 // the same files again. Thread: any (values).
 #pragma once
 

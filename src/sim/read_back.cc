@@ -51,7 +51,7 @@ void ReadBack::ask() {
   });
 }
 
-/// A write of unknown outcome may be carried out now or later: goes on with another name.
+/// A write of unknown outcome may be executed now or later: continues with another name.
 void ReadBack::give_up() {
   waits_.reset();
   if (asked_ != api::Method::kGet) {

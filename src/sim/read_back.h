@@ -1,6 +1,6 @@
-// A client that writes an object through one server of a store and reads it through another: it must find every write
-// that was acknowledged. It goes on for ever; an object with a write of unknown outcome is left alone. Thread: one. All
-// randomness comes from the given stream. Source: Kubernetes, "Resource versions": a read without one is the most
+// A client that writes an object through one server of a store and reads it through another: it must find every
+// acknowledged write. It runs for ever; an object with a write of unknown outcome is not used again. Thread: one. All
+// randomness is drawn from the given stream. Source: Kubernetes, "Resource versions": a read without one is the most
 // recent.
 #pragma once
 

@@ -22,7 +22,7 @@ class SimDriver final : public client::Transport::Receiver {
   void start();
   void on_api_event(client::ApiEvent event) override;
 
-  /// Runs `event` as one step of the engine (host events of an agent come this way).
+  /// Runs `event` as one step of the engine (used for host events of an agent).
   template <typename Event>
   void step(Event&& event) {
     if (dead_) return;
@@ -35,7 +35,7 @@ class SimDriver final : public client::Transport::Receiver {
     }
   }
 
-  /// `lives` is asked before every command: false ends the process there. Its remaining commands are lost, and it gets
+  /// `lives` is called before every command: false ends the process there. Its remaining commands are lost, and it gets
   /// no event any more; the caller has to destroy it.
   void before_command(std::function<bool()> lives) { lives_ = std::move(lives); }
 
@@ -45,7 +45,7 @@ class SimDriver final : public client::Transport::Receiver {
     return !dead_;
   }
 
-  /// Its wall clock is ahead of all others by this.
+  /// Sets the lead of its wall clock over all others.
   void set_clock(Duration ahead) { clock_ahead_ = ahead; }
 
   /// Called after every step, to execute commands beyond those of ApiEngine.
@@ -57,7 +57,7 @@ class SimDriver final : public client::Transport::Receiver {
 
   void begin() { stepping_ = true; }
 
-  /// Carries out what the step has left, then what has come meanwhile.
+  /// Executes the commands of the step, then events that arrived meanwhile.
   void end();
   void execute();
   void arm();
@@ -65,7 +65,7 @@ class SimDriver final : public client::Transport::Receiver {
   VirtualTime& time_;
   client::ApiEngine& engine_;
   client::Transport& transport_;
-  std::deque<std::move_only_function<void(Now)>> events_;  // that came during a step
+  std::deque<std::move_only_function<void(Now)>> events_;  // events that arrived during a step
   std::function<void()> after_step_;
   std::function<bool()> lives_;
   bool dead_ = false;

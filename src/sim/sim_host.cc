@@ -498,7 +498,7 @@ void SimHost::summarize(agent::ObserveDepth depth, api::Summary& summary) const 
   const WallTime wall = now().wall;
   summary.node = api::NodeStats();
   const Bytes total = usage() - swapped();
-  // Between two checks of the kernel's the cache may be a little larger than what is left.
+  // Between two checks of the kernel's the cache may be a little larger than the free memory.
   const Bytes cache = std::clamp(caches_.total(time_.now().mono), Bytes{}, std::max(size_.memory - total, Bytes{}));
   const Bytes inactive = std::min(caches_.inactive(time_.now().mono), cache);
   summary.node.memory = memory_stats(total, cache, inactive, wall);

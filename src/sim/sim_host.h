@@ -38,7 +38,7 @@ class SimHost final : public agent::Host {
     Bytes swap = {};
   };
 
-  /// The reaction of a pod's containers when they are told to end.
+  /// The reaction of a pod's containers to SIGTERM.
   enum class Ending {
     kPrompt,   // within a tenth of a second
     kAtGrace,  // nothing: they are killed at the end of their grace
@@ -53,8 +53,8 @@ class SimHost final : public agent::Host {
 
   void execute(agent::HostCommand command) override;
 
-  /// The process of the agent has ended and another one has begun, while the pods ran on: events on their way to the
-  /// old process are lost, and the new one is told which pods are there (MachineInfo::keeps_pods).
+  /// The process of the agent has ended and another one has begun, while the pods kept running: events on their way to
+  /// the old process are lost, and the new one receives the present pods (MachineInfo::keeps_pods).
   void attach(Deliver deliver);
 
   agent::MachineInfo machine_info(const std::string& node) const;
@@ -70,7 +70,7 @@ class SimHost final : public agent::Host {
   Bytes swap() const { return size_.swap; }
 
   /// Makes the running containers of this pod use `target` together, in equal parts: at once, or growing by
-  /// `rate_per_second` from their present use. Containers that start later do as their command says.
+  /// `rate_per_second` from their present use. Containers that start later follow their command.
   void use_memory(const std::string& uid, Bytes target, Bytes rate_per_second);
 
   /// The memory that the pod uses now; zero if it is not here.
@@ -98,8 +98,8 @@ class SimHost final : public agent::Host {
   /// The memory of the pod that is not swapped out.
   Bytes resident_of_pod(const std::string& uid) const { return in_memory(usage_of_pod(uid)); }
 
-  /// Sets the reaction until the pod's last container has ended. Containers that were told to end meanwhile do so once
-  /// they can.
+  /// Sets the reaction until the pod's last container has ended. Containers that were stopped meanwhile end once they
+  /// can.
   void set_ending(const std::string& uid, Ending ending);
 
   /// Containers end promptly again.
@@ -107,7 +107,8 @@ class SimHost final : public agent::Host {
     for (const auto& [uid, pod] : pods_) set_ending(uid, Ending::kPrompt);
   }
 
-  /// Images that no container uses are on the disk; they go when the agent asks for that, unless `undeletable`.
+  /// Adds images that no container uses to the disk; they are removed when the agent requests that, unless
+  /// `undeletable`.
   void keep_images(Bytes bytes, bool undeletable);
 
   /// Makes its disk slow: containers start, volumes are made, pods are gone and disks are measured this much later.
@@ -135,15 +136,15 @@ class SimHost final : public agent::Host {
     std::int32_t attempt = 0;
     Bytes usage_max = mebibytes(10);
     Bytes rate_per_second;  // zero: everything at once
-    Bytes usage_before;     // where the growth began
+    Bytes usage_before;     // at the start of the growth
     Instant grows_since;
     WallTime started_wall;
     std::string image;
     bool running = false;
-    std::optional<agent::ContainerExited> ended = std::nullopt;  // how it did
+    std::optional<agent::ContainerExited> ended = std::nullopt;  // the result, once it has ended
   };
 
-  /// A container, or the whole pod, was told to end.
+  /// The order to end a container, or the whole pod.
   struct Stop {
     std::string container;  // empty: all, and the answer is PodStopped
     bool killed = false;

@@ -80,7 +80,7 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
     deliver(client::WatchEnded{id_, std::nullopt});
   }
 
-  /// The server is gone, or the connection is cut and both sides know.
+  /// The server has ended, or the connection is cut and both sides know.
   void break_connection() {
     abandon();
     if (std::exchange(answered_, true)) return;
@@ -272,7 +272,7 @@ bool SimNetwork::is_cut(const std::string& endpoint, Cut way) const {
 }
 
 void SimNetwork::partition(const std::string& endpoint, Cut cut) {
-  // A direction that is cut stays so until heal(): a watch that went on after a silence would have a gap that its
+  // A direction that is cut stays so until heal(): a watch that continued after a silence would have a gap that its
   // client could not see.
   const auto [known, fresh] = partitioned_.emplace(endpoint, cut);
   if (!fresh && known->second != cut) known->second = Cut::kBoth;

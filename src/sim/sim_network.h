@@ -1,5 +1,5 @@
-// The simulated network between engines and the API server: every message takes a while, may be lost, and overtakes
-// others; the events of one watch stay in order, as they would on one connection. Thread: one. All randomness comes
+// The simulated network between engines and the API server: every message is delayed, may be lost, and overtakes
+// others; the events of one watch stay in order, as they would on one connection. Thread: one. All randomness is drawn
 // from the given stream.
 #pragma once
 
@@ -47,7 +47,7 @@ class SimNetwork {
   /// Cuts the endpoint off: messages from it and to it are lost, its watches go silent. With one direction: that alone,
   /// and any that is cut already.
   void partition(const std::string& endpoint, Cut cut = Cut::kBoth);
-  /// Takes it back: watches that were cut are now known to be broken.
+  /// Ends the partition: cut watches are now known to be broken.
   void heal(const std::string& endpoint);
 
   /// Watches of this endpoint whose target contains `part` carry nothing any more, without breaking: neither events

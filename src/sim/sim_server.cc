@@ -69,7 +69,7 @@ void SimServer::stop() {
 void SimServer::arm() {
   if (stopped_ || !engine_) return;
   const std::optional<Instant> next = engine_->next_wakeup();
-  if (wakeup_ && next && wakeup_->due <= *next) return;  // it looks again then
+  if (wakeup_ && next && wakeup_->due <= *next) return;  // the next check is planned already
   if (wakeup_) time_.cancel(*std::exchange(wakeup_, std::nullopt));
   if (!next) return;
   wakeup_ = time_.at(*next, [this] {

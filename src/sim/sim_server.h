@@ -26,7 +26,7 @@ class SimServer {
     /// A store that belongs to this server and ends with it; null: `store` outlives it.
     std::unique_ptr<store::Store> own_store;
     store::Store* store = nullptr;
-    /// It begins to act for all servers of its store.
+    /// Called when it begins to act for all servers of its store.
     std::function<void()> on_acting = [] {};
   };
 

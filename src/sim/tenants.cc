@@ -47,7 +47,7 @@ void Tenants::on_change(const store::Change& change, Now now) {
   if (!change.key.starts_with(kRegistry) || change.key.starts_with(kOwn)) return;
   if (change.key.starts_with(kServices)) on_service(change.key, change.value, now);
   const bool is_known = change.value != nullptr && change.create_revision != change.revision;
-  if (is_known && !change.key.starts_with(kNamespaces)) return;  // where it stands has been noted
+  if (is_known && !change.key.starts_with(kNamespaces)) return;  // its place has been recorded
   if (change.key.starts_with(kNamespaces))
     return on_namespace(change.key.substr(kNamespaces.size()), change.value, now);
   on_content(change.key, change.value, now);

@@ -56,7 +56,7 @@ void World::on_changes(const std::vector<store::Change>& changes) {
 
 void World::on_watch_end(const Error&) {
   SPILLWAY_CHECK(false);
-}  // it starts before the first write
+}  // the watch starts before the first write
 
 void World::on_pod(const std::string& name, const store::Change& change) {
   const std::size_t slash = name.find('/');

@@ -64,7 +64,7 @@ class World final : public store::Watcher {
   /// The checked fields of a lease, and their places in its text.
   struct SeenLease {
     LeaseRenewal renewal;
-    std::size_t bytes = 0;  // length of the text; 0: its places are not known
+    std::size_t bytes = 0;  // length of the text; 0: its places are unknown
     std::size_t uid_at = 0;
     std::size_t renewed_at = 0;
   };

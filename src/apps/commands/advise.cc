@@ -94,7 +94,7 @@ Result<Question> read_question(const cli::AdviseCommand& command) {
   return question;
 }
 
-/// Plays everything, and tells how far that is.
+/// Plays all runs, and reports the progress.
 class Trial {
  public:
   Trial(const Question& question, std::uint64_t seeds)
@@ -177,7 +177,7 @@ int run_advise(const cli::AdviseCommand& command) {
     for (const sim::Choice& choice : question->choices) {
       auto advice = trial.judge(choice);
       if (!advice) break;
-      if (advice->impossible && choice.is_as_it_is()) {  // nothing is to be had from it
+      if (advice->impossible && choice.is_as_it_is()) {  // the recording cannot answer it
         broken_input = advice->impossible;
         break;
       }

@@ -120,7 +120,7 @@ class AgentProcess {
     return {};
   }
 
-  /// Without oomScoreAdj it stays as the unit of the agent has it. Without the right to lower it, it stays too.
+  /// Without oomScoreAdj the score of the agent's unit is kept. Without the right to lower it, it is kept too.
   void set_oom_score() {
     const auto config = read_node_config(command_.node.config);
     const api::Json* score = config ? config->value.find("oomScoreAdj") : nullptr;
@@ -130,7 +130,7 @@ class AgentProcess {
     if (!(file << wanted << std::flush)) process_.log().warning("oomScoreAdj not set", {{"wanted", wanted}});
   }
 
-  /// A page without TLS that says "ok", as kubeadm waits for it, where the configuration names its port. A port that
+  /// A page without TLS that answers "ok", for which kubeadm waits, if the configuration names its port. A port that
   /// another process has is logged, and the node runs without the page.
   Outcome serve_health() {
     SPILLWAY_TRY(config, read_node_config(command_.node.config));

@@ -8,8 +8,8 @@
 
 namespace spillway::apps {
 
-/// As cli::parse_command_line. What the files say is read as flags before those given; warnings about them are printed.
-/// Files that cannot be used are a mistake like any other; everything that is wrong with them is said at once.
+/// Parses like cli::parse_command_line. The content of files is read as flags before those given; warnings about them
+/// are printed. Unusable files are a mistake like any other; all their errors are reported at once.
 std::variant<cli::CommandLine, cli::EarlyExit> parse_with_files(int argc, const char* const* argv);
 
 }  // namespace spillway::apps

@@ -25,7 +25,7 @@ int run_watch(const cli::WatchCommand& command);
 int run_zones(const cli::ZonesCommand& command);
 int run_dashboard(const cli::LogArgs& log, const cli::DashboardCommand& command);
 int run_hold(const cli::HoldCommand& command);
-/// Says why. kExitNegative: nothing is known about it.
+/// Explains decisions. kExitNegative: nothing is known about the object.
 int run_explain(const cli::ExplainCommand& command);
 int run_record(const cli::RecordCommand& command);
 int run_replay(const cli::ReplayCommand& command);

@@ -60,7 +60,7 @@ Result<controllers::ControllerSet::Enabled> parse_controllers(const std::string&
                                               false,
                                               {.endpoints = false, .endpoint_slices = false, .slice_mirroring = false},
                                               false};
-  // With the names before 1.28 as well.
+  // The names of controllers, including those before 1.28.
   const std::array known = {std::pair("nodelifecycle", &enabled.node_lifecycle),
                             std::pair("podgc", &enabled.pod_gc),
                             std::pair("nodeipam", &enabled.node_ipam),
@@ -130,7 +130,7 @@ class ControllerProcess {
       recording_ = open_recording(process_, command_.recording_dir, command_.recording_max);
       options_.recording = recording_.get();
     }
-    // Nothing is connected by this: it tells a bad kubeconfig at once.
+    // Makes no connection yet: reports a bad kubeconfig at once.
     auto server = connect_remote(process_.loop(), command_.api);
     if (!server) {
       print_error(server.error());
@@ -211,7 +211,7 @@ class ControllerProcess {
                                     }}));
   }
 
-  /// Whatever acted was fenced in its last step at the latest, and is not taken up again.
+  /// Engines that acted were fenced in their last step at the latest, and are not used again.
   void stand_by(const std::string& why) {
     if (acting_ != nullptr) process_.end(*std::exchange(acting_, nullptr));
     pages_->set_controllers(nullptr, why);

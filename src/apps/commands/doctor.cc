@@ -101,7 +101,7 @@ std::optional<checkup::Disk> look_at_disk(const api::Json& config, std::filesyst
   checkup::Disk disk{.path = path, .available = bytes(fs.f_bavail), .capacity = bytes(fs.f_blocks), .thresholds = {}};
   const api::Json effective = agent::effective_config(config, std::nullopt);
   const auto thresholds = eviction::parse_thresholds({.hard = agent::threshold_config_of(effective).hard});
-  if (!thresholds) return disk;  // the findings about the configuration say so
+  if (!thresholds) return disk;  // reported with the configuration
   for (const eviction::Threshold& each : *thresholds) {
     if (each.signal != eviction::Signal::kNodeFsAvailable && each.signal != eviction::Signal::kImageFsAvailable)
       continue;

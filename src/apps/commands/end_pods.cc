@@ -1,4 +1,4 @@
-// `spillway end-pods`: what packages do before the program goes, and units when the machine does.
+// `spillway end-pods`: run by packages before the program is removed, and by units when the machine shuts down.
 #include "apps/commands/commands.h"
 #include "apps/node/node_options.h"
 #include "apps/process/process.h"

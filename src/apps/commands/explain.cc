@@ -56,8 +56,8 @@ constexpr std::size_t kListed = 10;
 /// Answers of one or more nodes, or of a journal.
 struct Findings {
   std::vector<Decision> decisions;    // oldest first
-  std::optional<Decision> now;        // how things stand; of one node
-  std::optional<Decision> lifecycle;  // how the controllers see that node
+  std::optional<Decision> now;        // the present state; of one node
+  std::optional<Decision> lifecycle;  // the controllers' view of that node
   std::vector<Error> silent;          // nodes that did not answer
 };
 
@@ -69,8 +69,8 @@ bool compares(const Decision& decision, const api::PodKey& pod) {
   return std::ranges::any_of(decision.candidates, [&](const auto& each) { return is_about(each.subject, pod); });
 }
 
-/// The decision that answers best: the last one about the pod itself, then how things stand, then the last one it was
-/// compared in.
+/// The decision that answers best: the last one about the pod itself, then the present state, then the last one in
+/// which the pod was compared.
 const Decision* best_about(const Findings& found, const api::PodKey& pod) {
   for (auto it = found.decisions.rbegin(); it != found.decisions.rend(); ++it) {
     if (is_about(it->subject, pod)) return &*it;
@@ -93,7 +93,7 @@ Findings read_journal(const cli::ExplainCommand& command) {
   return found;
 }
 
-/// A pod that no node knows: what its own status says of why it does not run.
+/// A pod without a node's answer: the reason in its own status.
 std::optional<Decision> from_status(const api::Pod& pod) {
   Decision decision;
   decision.subject = {.kind = "Pod", .ns = pod.metadata.ns, .name = pod.metadata.name, .uid = pod.metadata.uid};
@@ -176,7 +176,7 @@ class Explainer {
     }
     if (command_.about == cli::ExplainCommand::About::kDeployment) return ask_about_rollout();
     if (command_.about == cli::ExplainCommand::About::kWorkload) {
-      // The controllers know of evictions that they hold back; without their answer the state of the pods is enough.
+      // The controllers have the evictions that they hold back; without their answer the state of the pods is enough.
       if (may_back_off(command_.resource)) backs_off_ = held_back_evictions(client);
       return ask_for_outlook();
     }
@@ -215,7 +215,7 @@ class Explainer {
     Findings found;
     for (const std::string& node : nodes) ask_node(node, found);
     std::ranges::stable_sort(found.decisions, {}, &Decision::at);
-    // The agent of a failed node says nothing; the controllers say why its pods are still there.
+    // The agent of a failed node does not answer; the controllers have the reason why its pods still exist.
     if (pod() && !fallback && best_about(found, *pod()) == nullptr) fallback = ask_about_deletion(client);
     return tell(found, fallback);
   }
@@ -240,7 +240,7 @@ class Explainer {
     return pods;
   }
 
-  /// By the rules of the controller, from what the API server has now.
+  /// Evaluates the rules of the controller on the present objects of the API server.
   int ask_about_rollout() {
     const auto object = cluster_->get(
         client::object_path(api::Deployment::kApiVersion, "deployments", command_.name_space, command_.name));
@@ -270,7 +270,7 @@ class Explainer {
     return cli::kExitOk;
   }
 
-  /// By the rules of its controller, from what the API server has now.
+  /// Evaluates the rules of its controller on the present objects of the API server.
   int ask_for_outlook() {
     const auto outlook =
         read_outlook(*cluster_, command_.resource, command_.name_space, command_.name, command_.node, loop_.now());
@@ -327,7 +327,7 @@ class Explainer {
     }
   }
 
-  /// Namespaces, and who selects whom.
+  /// Reads namespaces, and the selectors of Services and owners.
   scheduling::Surroundings look_around() {
     scheduling::Surroundings around;
     for (const api::Json& each : cluster_->list("/api/v1/namespaces")) {
@@ -356,8 +356,8 @@ class Explainer {
     }
   }
 
-  /// The profile of the scheduler that the pod names; nullptr, after a printed line that says which one is missing:
-  /// there is none.
+  /// The profile of the scheduler that the pod names; nullptr, after a printed line that names the missing one: there
+  /// is none.
   const scheduling::Profile* profile_for(const api::Pod& pod) const {
     const std::string& wanted = pod.spec.scheduler_name;
     const auto is_it = [&wanted](const scheduling::Profile& each) {
@@ -375,7 +375,7 @@ class Explainer {
   /// Asks each node's fit for a waiting pod, by the scheduler's own filters and the present state.
   void ask_nodes_about(const api::Pod& waiting, Decision& decision) {
     if (std::string gates = scheduling::gates_text(waiting); !gates.empty()) {
-      decision.message = std::move(gates);  // no node is asked before they are gone
+      decision.message = std::move(gates);  // no node is evaluated before gates are removed
       return;
     }
     const scheduling::Profile* profile = profile_for(waiting);
@@ -486,7 +486,7 @@ class Explainer {
     const Decision* answer = nullptr;
     if (pod()) {
       answer = best_about(found, *pod());
-      // A decision taken at the gates says more about a pod that never ran than a list it is not on.
+      // A decision at the gates explains more about a pod that never ran than a list without it.
       if (fallback && (answer == nullptr || !is_about(answer->subject, *pod()))) answer = &*fallback;
     } else if (command_.about == cli::ExplainCommand::About::kNode && found.lifecycle) {
       answer = &*found.lifecycle;
@@ -543,7 +543,7 @@ class Explainer {
   }
 
   void print_text(const Decision& answer, const Findings& found) const {
-    // A decision that is not about the pod itself says nothing more about containers that fail.
+    // A decision that is not about the pod itself explains nothing about its failing containers.
     if (trouble_ && !is_about(answer.subject, *pod())) return print_trouble();
     std::string text;
     if (trouble_) text = cli::explain(*trouble_, paint(), screen_width()) + "\n";

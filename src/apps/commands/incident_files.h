@@ -1,4 +1,4 @@
-// The incidents of examples/incidents, which come with the program: made from the files when the build is configured.
+// The incidents of examples/incidents, which are part of the program: included when the build is configured.
 #pragma once
 
 #include <span>

@@ -9,7 +9,7 @@
 namespace spillway::apps {
 namespace {
 
-constexpr std::size_t kDirectoriesWaitingMax = 64;  // more than the provisioner asks for at a time
+constexpr std::size_t kDirectoriesWaitingMax = 64;  // more than the provisioner requests at a time
 
 }  // namespace
 

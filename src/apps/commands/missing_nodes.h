@@ -16,7 +16,7 @@
 
 namespace spillway::apps {
 
-/// Those of `registered` that were run here before and are not now, in order. Pure.
+/// The nodes of `registered` that were run here before and are not now, in order. Pure.
 std::vector<std::string> missing_nodes(const std::set<std::string>& registered, const std::set<std::string>& before,
                                        const std::set<std::string>& now);
 
@@ -25,7 +25,7 @@ class MissingNodes final : public client::ApiEngine {
   struct Options {
     std::set<std::string> before;  // names that have a directory here
     std::set<std::string> now;     // names that are run
-    bool remove = false;           // delete them; else only say so
+    bool remove = false;           // delete them; else only warn
   };
 
   MissingNodes(Options options, telemetry::Log log);

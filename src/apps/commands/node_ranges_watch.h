@@ -1,5 +1,4 @@
-// Tells which blocks of pod addresses some nodes have, as soon as the API shows them. Thread: loop. Bounds: one
-// informer.
+// Reports the blocks of pod addresses of some nodes, as soon as the API shows them. Thread: loop. Bounds: one informer.
 #pragma once
 
 #include "api/object/node.h"
@@ -21,7 +20,7 @@ class NodeRangesWatch final : public client::ApiEngine {
  public:
   using Told = std::function<void(const std::string& node, const std::vector<std::string>& ranges)>;
 
-  /// `told` is called when a node of `names` has ranges, and again when they are other ones: it was made anew.
+  /// `told` is called when a node of `names` has ranges, and again when they change: the node was created anew.
   NodeRangesWatch(std::set<std::string> names, Told told);
 
   std::string_view name() const override { return "node-ranges"; }

@@ -1,5 +1,5 @@
-// How near a node is to evictions and who would be next: what an agent of ours says of itself, or the same rule over
-// what a kubelet shows. Thread: main. Source: Kubernetes docs, "Node metrics data", "Node-pressure Eviction".
+// The distance of a node to evictions, and the next victim: the answer of a Spillway agent, or the same rule over the
+// data of a kubelet. Thread: main. Source: Kubernetes docs, "Node metrics data", "Node-pressure Eviction".
 #pragma once
 
 #include "apps/view/cluster_view.h"

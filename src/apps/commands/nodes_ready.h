@@ -1,4 +1,4 @@
-// Waits until nodes are Ready in the API, and says meanwhile which one it waits for and why.
+// Waits until nodes are Ready in the API, and prints meanwhile the node that it waits for, with the reason.
 // Thread: loop. Bounds: one informer; a sentence at most every kWaitingAgain, and only if it has changed.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace spillway::apps {
 
-/// Nothing is printed before: a start usually takes a fraction of a second.
+/// The time before the first sentence: a start usually takes a fraction of a second.
 inline constexpr Duration kWaitingSaid = seconds(3);
 inline constexpr Duration kWaitingAgain = seconds(10);
 

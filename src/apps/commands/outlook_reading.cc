@@ -165,7 +165,7 @@ class OutlookReading {
     return nearest.found().empty() ? std::string() : fmt::format("; did you mean {}?", nearest.found());
   }
 
-  /// nullopt: it cannot be read, which has been said.
+  /// nullopt: it cannot be read, which has been reported.
   std::optional<api::Json::Array> items_at(const std::string& path) {
     const auto answer = cluster_.get(path);
     if (!answer) {
@@ -176,7 +176,7 @@ class OutlookReading {
     return items != nullptr && items->if_array() != nullptr ? *items->if_array() : api::Json::Array();
   }
 
-  /// By name; what cannot be decoded is left out.
+  /// Objects by name; those that cannot be decoded are left out.
   template <typename T>
   Listed<T> listed(const std::string& path) {
     const auto items = items_at(path);
@@ -249,7 +249,7 @@ class OutlookReading {
     return last;
   }
 
-  /// Not every user may read nodes, and little depends on them: that is not worth a line.
+  /// Not every user may read nodes, and little depends on them: no line is printed.
   std::optional<std::set<std::string>> node_names() {
     const auto answer = cluster_.get(client::object_path("v1", "nodes", {}));
     const api::Json* items = answer ? answer->find("items") : nullptr;
@@ -262,7 +262,7 @@ class OutlookReading {
   // Autoscalers.
 
   /// Autoscalers of the same target, or of one that selects some of these pods, itself among them. Of many others the
-  /// targets of kOthersMax are asked for, in the order of their names; a target that cannot be read selects nothing.
+  /// targets of kOthersMax are read, in the order of their names; a target that cannot be read selects nothing.
   std::vector<std::string> selecting_of(const api::HorizontalPodAutoscaler& own,
                                         const std::vector<autoscaling::PodPtr>& pods) {
     constexpr std::size_t kOthersMax = 64;
@@ -332,7 +332,7 @@ class OutlookReading {
     return answers;
   }
 
-  /// The node that was asked for, or the first by name.
+  /// The requested node, or the first by name.
   outlook::PathNode path_node() {
     outlook::PathNode node{.name = node_, .zone = {}};
     if (node.name.empty()) {

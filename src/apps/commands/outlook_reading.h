@@ -26,7 +26,7 @@ inline constexpr std::size_t kNamesCompared = 1000;
 Result<outlook::Outlook> read_outlook(ClusterView& cluster, std::string_view resource, const std::string& name_space,
                                       const std::string& name, const std::string& node, Now now);
 
-/// nullopt: the user may not read them. The state of a claim can be told without them.
+/// nullopt: the user may not read them. The state of a claim can be explained without them.
 std::optional<std::vector<outlook::ClassPtr>> read_storage_classes(ClusterView& cluster);
 
 }  // namespace spillway::apps

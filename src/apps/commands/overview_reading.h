@@ -11,7 +11,7 @@
 
 namespace spillway::apps {
 
-/// Nodes whose agents are asked for their thresholds; of a larger cluster the first by name.
+/// The number of nodes whose agents are queried for their thresholds; of a larger cluster the first by name.
 inline constexpr std::size_t kNodesAskedMax = 50;
 
 struct OverviewReading {

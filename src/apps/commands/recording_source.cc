@@ -26,7 +26,7 @@ constexpr std::size_t kNameMax = 128;
 class InDirectory final : public RecordingSource {
  public:
   explicit InDirectory(const std::string& directory) : ring_(recording_directory(directory)) {
-    std::error_code unreadable;  // says itself what is wrong when it is read
+    std::error_code unreadable;  // reading it reports the error
     if (!std::filesystem::is_directory(ring_, unreadable)) ring_ = directory;
   }
 
@@ -64,7 +64,7 @@ bool is_number(const std::string& text) {
   return !text.empty() && text.size() <= 20 && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// A name that goes into a path and on a terminal.
+/// True for a name that is safe in a path and on a terminal.
 bool is_plain(const std::string& name) {
   return !name.empty() && name.size() <= kNameMax && std::ranges::all_of(name, [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';

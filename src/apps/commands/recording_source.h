@@ -1,7 +1,7 @@
-// Where `spillway record` finds a recording: a directory of this machine, or the agent of a node or the controllers
-// that lead, which serve it segment by segment.
-// Thread: main. Bounds: of what is answered: kListBytesMax of a list, kSegmentsMax segments, so many bytes of a
-// segment as host/files/recording_pages.h serves.
+// The sources of `spillway record`: a directory of this machine, or the agent of a node or the controllers that lead,
+// which serve it segment by segment.
+// Thread: main. Bounds of answers: kListBytesMax of a list, kSegmentsMax segments, so many bytes of a segment as
+// host/files/recording_pages.h serves.
 #pragma once
 
 #include "base/error.h"

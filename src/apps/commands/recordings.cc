@@ -1,4 +1,5 @@
-// `spillway record` fetches what a node or a controller recorded; `spillway replay` tells its engine the same again.
+// `spillway record` downloads the recording of a node or a controller; `spillway replay` gives its engine the same
+// input again.
 #include "agent/config/kubelet_config.h"
 #include "agent/recording/replay.h"
 #include "api/text/time_text.h"

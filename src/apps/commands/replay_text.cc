@@ -21,7 +21,7 @@ using sim::LifecycleReplayReport;
 /// Readings hold what happened: they are evidence up to the first thing that would have been otherwise.
 class Evidence {
  public:
-  /// To the end.
+  /// Evidence that reaches to the end.
   Evidence() = default;
 
   explicit Evidence(const ReplayReport& report) : first_(recording::first_difference(report.rows)) {}

@@ -21,7 +21,7 @@ std::string incident_name(std::string_view file) {
   return std::string(file.substr(0, file.rfind('.')));
 }
 
-/// A file, or one that comes with the program; "all" is every one of these.
+/// A file, or a scenario of the program; "all" means every one of these.
 Result<std::vector<ScenarioSource>> find_sources(const std::string& wanted) {
   std::vector<ScenarioSource> found;
   std::string names;

@@ -1,4 +1,4 @@
-// Where scenarios come from: files, and those that come with the program. Thread: main.
+// The sources of scenarios: files, and those in the program. Thread: main.
 #pragma once
 
 #include "base/error.h"
@@ -9,8 +9,8 @@
 
 namespace spillway::apps {
 
-/// Each of `wanted` is a file, or one that comes with the program; "all" is every one of these. `instead`: what takes
-/// the place of their clusters. kInvalid, kNotFound: there is none, or it cannot be read; the first such.
+/// Each of `wanted` is a file, or a scenario of the program; "all" means every one of these. `instead`: replaces their
+/// clusters. kInvalid, kNotFound: the first one that does not exist or cannot be read.
 Result<std::vector<sim::Scenario>> read_scenarios(const std::vector<std::string>& wanted,
                                                   const sim::ClusterOverride& instead);
 

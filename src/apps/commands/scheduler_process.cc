@@ -1,5 +1,5 @@
-// `spillway scheduler`: places pods while it holds the lease, stands by while another scheduler does. Its server tells
-// health, metrics and who waits in either case.
+// `spillway scheduler`: places pods while it holds the lease, stands by while another scheduler does. Its server shows
+// health, metrics and waiting pods in either case.
 #include "apps/commands/commands.h"
 #include "apps/controller/election_part.h"
 #include "apps/controller/process_server.h"
@@ -44,7 +44,7 @@ class SchedulerProcess {
 
   /// `configuration`: what it shows of itself.
   int run(const cli::ProcessServingArgs& serving, api::Json configuration) {
-    // Nothing is connected by this: it tells a bad kubeconfig at once.
+    // Makes no connection yet: reports a bad kubeconfig at once.
     auto server = connect_remote(process_.loop(), api_);
     if (!server) {
       print_error(server.error());

@@ -25,7 +25,7 @@ namespace spillway::apps {
 
 namespace {
 
-/// Everything that was asked for, read and checked before anything is played.
+/// All requested runs, read and checked before any of them is played.
 class Plan {
  public:
   static Result<Plan> make(const cli::SimulateCommand& command) {

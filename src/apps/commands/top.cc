@@ -128,7 +128,7 @@ std::string text_of(const std::vector<cli::NodeRow>& rows, const cli::TopCommand
   return text;
 }
 
-/// In place of the last look on a terminal, after it elsewhere.
+/// Replaces the last table on a terminal, and is appended elsewhere.
 void show(const std::string& text, const cli::TopCommand& command) {
   const bool is_drawn = command.watch && !cli::is_document(command.output) && is_terminal(STDOUT_FILENO);
   if (is_drawn) clear_screen();
@@ -162,7 +162,7 @@ int run_top(const cli::TopCommand& command) {
       print_error(rows.error());
       return exit_code_of(rows.error(), command);
     } else {
-      show(printable(rows.error().text()) + "\n", command);  // it may be back at the next look
+      show(printable(rows.error().text()) + "\n", command);  // the server may answer next time
     }
     if (!command.watch) {
       const bool is_silent = !command.node.empty() && !rows->front().standing;

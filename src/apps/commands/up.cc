@@ -99,7 +99,7 @@ std::string program_path() {
   return path == nullptr ? "/usr/sbin:/sbin" : path;
 }
 
-/// Checks that pods can have addresses of their own here; the error says why not, and what to do.
+/// Checks that pods can have addresses of their own here; the error names the cause and the remedy.
 Outcome check_pod_network(const cli::UpCommand& command, checkup::RuntimeKind runtime) {
   if (command.pod_network == "off") return make_error(ErrorCode::kInvalid, "--pod-network off");
   if (command.pod_network == "auto" && runtime == checkup::RuntimeKind::kSocket) {
@@ -174,7 +174,7 @@ class Up {
 
   bool leaves_pods() const { return command_.pods_at_stop == "leave"; }
 
-  /// Only root gives a directory to a pod.
+  /// Only root can give a directory to a pod.
   bool makes_volumes() const {
     if (command_.nodes == 0) return false;
     return command_.storage == "on" || (command_.storage == "auto" && geteuid() == 0);
@@ -190,7 +190,7 @@ class Up {
                                                     server_->connect(api::kLocalStorageUser)));
   }
 
-  /// Beside nodes with containers, pods that are to be processes name a RuntimeClass.
+  /// Offers a RuntimeClass by which pods can run as processes beside nodes with containers.
   void offer_processes() {
     auto applier = std::make_unique<controllers::ManifestApplier>(rng_.fork("runtime class"), process_.log());
     applier->replace({process_runtime_class()}, process_.loop().now());
@@ -235,7 +235,7 @@ class Up {
                       "pods could not reach the API server, because nothing carries Services here (see --proxy)");
   }
 
-  /// False: the process ends, with an error that has been told.
+  /// False: the process ends, with an error that has been reported.
   bool start_dns() {
     std::vector<cli::ListenPlace> places = command_.dns.listen;
     if (places.empty()) places.push_back({host::machine_address(), 0});
@@ -315,7 +315,7 @@ class Up {
     const Part* acting = nullptr;            // while this one leads
   };
 
-  /// Nodes are everybody's own.
+  /// Takes part in the elections of the controllers and of the scheduler. Nodes need none: every process has its own.
   void elect() {
     const auto say = [this](const std::string& why) {
       pages_.set_controllers(nullptr, why);
@@ -414,7 +414,7 @@ class Up {
     return host::bridge_name(instance_of(server_->data_dir()), node);
   }
 
-  /// Each node gets its bridge once its addresses are known. Pods that come before wait.
+  /// Each node gets its bridge once its addresses are known. Pods that arrive before wait.
   void make_networks(const std::vector<std::string>& names) {
     for (const std::string& each : names) bridges_.insert(bridge_of(each));
     process_.add(std::make_unique<EnginePart>(
@@ -588,16 +588,16 @@ class Up {
   /// Pods of this machine reach ClusterIPs: a service proxy runs here. Without one, no pod could ask kube-dns.
   bool has_service_proxy_ = false;
   std::optional<ClusterDns> cluster_dns_;  // nullopt: pods have the machine's servers
-  const bool screen_;                      // standard error is a terminal, where people read how to go on
+  const bool screen_;                      // standard error is a terminal, where people read the next steps
   Process process_;
   const Rng rng_{runtime::entropy()};
   ControllerPages pages_{process_.loop()};
   std::unique_ptr<host::RecordingRing> recording_;  // the controllers'; null: none, or not yet
   host::RecordingPages recording_pages_{process_.loop()};
-  std::string others_lead_;  // why this process has no controllers at the moment; empty: it has, or does not know yet
+  std::string others_lead_;  // why this process has no controllers at the moment; empty: it has, or it is not known yet
   ApiServerPart* server_ = nullptr;
   NodesPart* nodes_ = nullptr;     // null: none have been started
-  std::string no_services_;        // why this process carries no Services; empty: it does, or was told not to
+  std::string no_services_;        // why this process forwards no Services; empty: it does, or is configured not to
   const Part* waiting_ = nullptr;  // for the nodes, until they are ready
   bool interrupted_ = false;
   Elected controllers_;

@@ -24,7 +24,7 @@ class VolumesNow {
   /// readable, those are used.
   const std::vector<Error>& unread() const { return unread_; }
 
-  /// It uses this, and the nodes.
+  /// The view refers to this object, and to the nodes.
   scheduling::VolumeView view(const std::map<std::string, policy::NodeLoad>& nodes) const;
 
  private:
@@ -37,7 +37,7 @@ class VolumesNow {
   ByName<api::CsiNode> csi_nodes_;
   ByName<api::VolumeAttachment> attachments_;
   std::vector<Error> unread_;
-  std::set<std::string> taken_;  // none: who else is being placed is not known
+  std::set<std::string> taken_;  // empty: volumes of other pods being placed are unknown
 };
 
 }  // namespace spillway::apps

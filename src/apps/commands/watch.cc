@@ -30,7 +30,7 @@ namespace {
 
 constexpr Duration kPause = milliseconds(50);  // at most twenty questions a second to nodes and controllers
 constexpr Duration kZonesEvery = seconds(2);
-constexpr Duration kZonesSeldom = seconds(30);  // where the controllers have no such page
+constexpr Duration kZonesSeldom = seconds(30);  // interval where the controllers have no such page
 constexpr Duration kNodesRefusedFor = minutes(5);
 
 /// A collection as it changes; nothing of it is kept.

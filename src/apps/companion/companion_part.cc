@@ -94,7 +94,7 @@ void CompanionPart::on_settings(Result<agent::KubeletSettings> settings) {
   running_->set_hold(clear ? std::nullopt : std::optional(clear.error().text()));
 }
 
-/// Pages are asked for again and again: the same answer is told once.
+/// Pages are read periodically: an equal error is reported once.
 void CompanionPart::tell_problem(const std::string& page, std::string_view what, const Error& error) {
   std::string why = agent::explain_refusal(error, page);
   std::string& told = problems_told_[page];

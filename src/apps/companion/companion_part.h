@@ -1,4 +1,4 @@
-// A companion on this machine: asks the kubelet how it is set, begins when that is known, and follows its changes.
+// A companion on this machine: reads the kubelet's configuration, begins when it is known, and follows its changes.
 // Thread: loop.
 #pragma once
 

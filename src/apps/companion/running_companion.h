@@ -32,7 +32,7 @@ struct CompanionPartOptions {
   std::optional<Bytes> memory;
   eviction::MemoryWatch memory_watch;
   Bytes recording_max = mebibytes(64);  // 0: none
-  api::Json own_config;                 // checked; what the operator said
+  api::Json own_config;                 // the operator's settings, checked
 };
 
 /// "memory.available<100Mi,nodefs.available<10%"; empty: they do not parse.
@@ -67,7 +67,7 @@ class RunningCompanion {
     agent::Companion* companion = nullptr;           // in `engine`
     std::unique_ptr<client::ApiEngine> engine;
     std::unique_ptr<runtime::EngineDriver> driver;
-    std::unique_ptr<CompanionPages> pages;  // null: none are asked for
+    std::unique_ptr<CompanionPages> pages;  // null: not wanted
     eviction::Capacities capacities;
   };
 

@@ -22,7 +22,7 @@ class ControllerPages final : public DebugPages {
  public:
   explicit ControllerPages(runtime::Loop& loop) : loop_(loop) {}
 
-  /// nullptr: nothing runs here, and `why` says so. The set must outlive the pages or be taken back.
+  /// nullptr: no controllers run here, for the reason `why`. The set must outlive the pages or be replaced by nullptr.
   void set_controllers(const controllers::ControllerSet* set, std::string why) {
     set_ = set;
     why_ = std::move(why);

@@ -1,5 +1,4 @@
-// The controllers of a process with what they need of it: their pages, and the program that is asked about machines.
-// Thread: loop.
+// The controllers of a process with their pages, and with the program that is queried about machines. Thread: loop.
 #pragma once
 
 #include "apps/controller/controller_pages.h"

@@ -19,9 +19,9 @@ namespace spillway::apps {
 class ElectionPart final : public Part {
  public:
   struct Callbacks {
-    /// The process leads. Not called if the term is over by the time its turn has come.
+    /// Called when the process leads. Not called if the term has ended by then.
     std::function<void(std::uint64_t term)> begin;
-    /// It leads no more: what was begun is to end. One line.
+    /// Called when the process leads no more: ends what was begun. `why`: one line.
     std::function<void(const std::string& why)> end;
     /// Called when another process has become the leader.
     std::function<void(const std::string& leader)> stand_by;

@@ -14,7 +14,7 @@ namespace spillway::apps {
 
 namespace {
 
-/// Without any credentials, as upstream.
+/// True for pages that need no credentials, as upstream.
 bool is_health_path(std::string_view path) {
   return std::ranges::any_of(
       std::array<std::string_view, 3>{"/healthz", "/livez", "/readyz"},

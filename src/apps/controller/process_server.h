@@ -23,18 +23,18 @@ namespace spillway::apps {
 
 class ProcessServer final : public Part, private wire::RequestHandler {
  public:
-  /// Listens. `transport` leads to the API server, which is asked who may come in.
+  /// Listens. `transport` leads to the API server, which authorizes users.
   static Result<std::unique_ptr<ProcessServer>> create(Process& process, const cli::ProcessServingArgs& args,
                                                        std::unique_ptr<DebugPages> pages,
                                                        std::unique_ptr<client::Transport> transport,
                                                        const std::string& client_authority_pem);
 
-  /// From now on it serves what `ring` records; nullptr: nothing. A process that never records has no such pages.
+  /// Serves the records of `ring` from now on; nullptr: none. A process that never records has no such pages.
   void serve_recording(host::RecordingRing* ring);
 
   void set_configuration(api::Json configuration) { configuration_ = std::move(configuration); }
 
-  /// "https://host:port" as others reach it, and the certificate they may believe.
+  /// "https://host:port" for other processes, and the certificate that they may trust.
   const std::string& url() const { return url_; }
 
   const std::string& authority_pem() const { return authority_pem_; }
@@ -62,7 +62,7 @@ class ProcessServer final : public Part, private wire::RequestHandler {
   std::string url_;
   std::string authority_pem_;
   Ticket last_ticket_ = 0;
-  std::set<Ticket> open_;  // that are not answered
+  std::set<Ticket> open_;  // requests without an answer yet
   std::unique_ptr<wire::HttpServer> http_;
 };
 

@@ -18,7 +18,8 @@ class SchedulerPages final : public DebugPages {
  public:
   explicit SchedulerPages(runtime::Loop& loop) : loop_(loop) {}
 
-  /// nullptr: nothing runs here, and `why` says so. The scheduler must outlive the pages or be taken back.
+  /// nullptr: no scheduler runs here, for the reason `why`. The scheduler must outlive the pages or be replaced by
+  /// nullptr.
   void set_scheduler(const controllers::Scheduler* scheduler, std::string why) {
     scheduler_ = scheduler;
     why_ = std::move(why);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kExtenderAnswerMax = std::size_t{64} << 20U;  // bytes; 5,000 whole nodes have about 50 MiB
 
-constexpr Duration kAfterEngine = seconds(1);  // the engine gives up first, and says so
+constexpr Duration kAfterEngine = seconds(1);  // the engine gives up first, with a message
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// From a configuration file and flags to what a scheduler is started with. Thread: main.
+// Converts a configuration file and flags to the options of a scheduler. Thread: main.
 #pragma once
 
 #include "apps/controller/scheduler_part.h"

@@ -43,7 +43,7 @@ class Demo {
   void stop_cluster();
   void check_nothing_left();
 
-  /// Looks every 50 ms until `condition` holds; says how long it took. An error after `patience`, or on Ctrl-C.
+  /// Checks every 50 ms until `condition` holds; prints the time it took. An error after `patience`, or on Ctrl-C.
   Outcome wait_for(std::string_view what, Duration patience, const std::function<bool()>& condition);
   Outcome create(const std::string& path, const api::Json& object);
   api::Json node(const std::string& name);

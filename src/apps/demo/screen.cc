@@ -19,7 +19,7 @@ void print(const std::string& text) {
   std::fflush(stdout);
 }
 
-/// Over the line that was drawn before.
+/// Draws over the previous line.
 void draw(const std::string& text) {
   std::fputs(text.c_str(), stdout);
   std::fflush(stdout);

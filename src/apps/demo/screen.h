@@ -1,5 +1,5 @@
 // The demo's terminal output: numbered chapters, facts with a mark, a live gauge. Colour and the moving gauge only on a
-// terminal; in a log every line stands for itself. Thread: main.
+// terminal; a log gets whole lines. Thread: main.
 #pragma once
 
 #include "base/bytes.h"

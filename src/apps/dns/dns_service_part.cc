@@ -18,7 +18,7 @@ DnsServicePart::DnsServicePart(runtime::Loop& loop, std::unique_ptr<dns::Service
 void DnsServicePart::stop(runtime::Loop::Task done) {
   const auto finish = std::make_shared<runtime::Loop::Task>(
       [this, done = std::move(done)]() mutable { EnginePart::stop(std::move(done)); });
-  // Whichever comes first; not from within a call of the engine.
+  // Called by the first of the two; not from within a call of the engine.
   const auto once = [&loop = loop_, finish] {
     loop.post([finish] {
       if (auto task = std::exchange(*finish, nullptr)) task();

@@ -1,5 +1,5 @@
-// With which certificate a node comes to the API server: taken once by a bootstrap token, renewed by itself, and kept
-// in the agent's kubeconfig. Thread: loop. Source: Kubernetes docs, "TLS bootstrapping".
+// The client certificate of a node for the API server: requested once with a bootstrap token, renewed by itself, and
+// kept in the agent's kubeconfig. Thread: loop. Source: Kubernetes docs, "TLS bootstrapping".
 #pragma once
 
 #include "agent/serving/node_certificate.h"
@@ -17,13 +17,13 @@
 
 namespace spillway::apps {
 
-/// When the certificate of a kubeconfig ends; nullopt: the file is not there, shows none, or it has ended.
+/// The end of the certificate of a kubeconfig; nullopt: the file does not exist, contains none, or it has ended.
 std::optional<WallTime> identity_end(const std::string& kubeconfig, WallTime now);
 
 /// The keys of a node's client certificate. What is issued is written to the kubeconfig, replacing it in one step.
 class NodeClientKeys final : public agent::CertificateKeys {
  public:
-  /// `cluster`: where the API server is. `used`: is told what is in the file from then on.
+  /// `cluster`: the address of the API server. `used`: receives the content of the file from then on.
   NodeClientKeys(const std::string& node_name, std::string kubeconfig, wire::Kubeconfig cluster,
                  std::function<void(const wire::Kubeconfig&)> used);
 
@@ -38,7 +38,7 @@ class NodeClientKeys final : public agent::CertificateKeys {
   std::string key_pem_;  // key of the last request
 };
 
-/// Asks for the first certificate with what the bootstrap kubeconfig shows, again and again until there is one.
+/// Requests the first certificate with the credentials of the bootstrap kubeconfig, repeatedly until there is one.
 class BootstrapPart final : public Part {
  public:
   struct Options {

@@ -103,11 +103,11 @@ void ContainerdPart::end_left_one() {
 void ContainerdPart::stop(runtime::Loop::Task done) {
   stopped_ = std::move(done);
   *cancelled_ = true;
-  if (!options_.settings && ready_) return;  // the one of an earlier process is being ended
+  if (!options_.settings && ready_) return;  // one of an earlier process is being ended
   if (!starting_) finish();
 }
 
-/// The end of this part: containerd runs on with the pods that were left, or goes.
+/// The end of this part: containerd keeps running with the pods that were left, or ends.
 void ContainerdPart::finish() {
   auto done = std::exchange(stopped_, [] {});
   if (!options_.settings) return done();

@@ -19,7 +19,7 @@ class ContainerdPart final : public Part {
     host::DaemonPlaces places;
     /// nullopt: none is wanted; one that an earlier process left is ended, with its containers.
     std::optional<host::DaemonSettings> settings;
-    bool leaves_pods = false;  // it runs on when this process stops
+    bool leaves_pods = false;  // keeps running when this process stops
   };
 
   /// `ready`: called once, when pods can be started, or when nothing is left of an earlier one. The process fails if it
@@ -46,7 +46,7 @@ class ContainerdPart final : public Part {
   std::optional<host::Daemon> daemon_;  // nullopt: it is being started, or has ended
   bool starting_ = false;
   Duration wait_;                // before it is started again
-  runtime::Loop::Task stopped_;  // empty: it is not told to stop
+  runtime::Loop::Task stopped_;  // empty: not being stopped
   host::BlockingThread thread_;
 };
 

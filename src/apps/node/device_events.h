@@ -10,7 +10,7 @@ namespace spillway::apps {
 
 class DeviceEvents final : public host::DevicePlugins::Receiver {
  public:
-  /// Before the loop turns: until then plugins report nothing.
+  /// Called before the loop runs: until then plugins report nothing.
   void pass_to(std::function<void(agent::DeviceEvent)> engine) { engine_ = std::move(engine); }
 
   void on_device_event(agent::DeviceEvent event) override { engine_(std::move(event)); }

@@ -10,7 +10,7 @@
 
 namespace spillway::apps {
 
-/// Everything that the lease's loop uses.
+/// The objects that the lease's loop uses.
 struct LeaseRenewal::AtWork {
   using State = agent::LeaseKeeper::State;
 

@@ -1,4 +1,4 @@
-// Renews the lease of a node on a loop that is not the node's: an agent that works long stays alive for the control
+// Renews the lease of a node on a loop that is not the node's: an agent with a long turn stays alive for the control
 // plane. Thread: the node's loop, except where said. Source: docs/adr/0074-heartbeats-of-their-own.md.
 #pragma once
 
@@ -37,7 +37,7 @@ class LeaseRenewal {
   /// Ends the renewals. `done` runs on the node's loop when nothing of them is at work.
   void stop(runtime::Loop::Task done);
 
-  /// For people and /debug/spillway: no contract.
+  /// State for people and /debug/spillway: no contract.
   api::Json state(Now now) const;
 
  private:

@@ -74,7 +74,7 @@ Outcome check_reservations(const agent::AgentOptions& options, std::optional<Byt
   return reserved ? Outcome() : Outcome(reserved.error());
 }
 
-/// At least one, if only an empty one.
+/// At least one document, perhaps an empty one.
 Result<std::vector<yaml::Document>> yaml_documents(const std::string& file) {
   std::ifstream input(file == "-" ? "/dev/stdin" : file, std::ios::binary);
   const std::string name = file == "-" ? "standard input" : file;

@@ -33,8 +33,8 @@ Result<NodeConfig> read_node_config(const cli::NodeConfigArgs& args);
 /// cannot be used.
 bool check_node_config(const cli::NodeArgs& args);
 
-/// The same, and what can be known about nodes of these names before anything of them is made: that the names, the
-/// memory, the addresses and the runtime's socket can be, and that no more is reserved than there is.
+/// The same, and checks of nodes of these names before any of them is made: that the names, the memory, the addresses
+/// and the runtime's socket are possible, and that no more is reserved than exists.
 bool check_nodes(const cli::NodeArgs& args, const std::vector<std::string>& names,
                  const std::vector<std::string>& ips = {});
 

@@ -1,4 +1,4 @@
-// From the command line to what an agent is started with.
+// Converts the command line to the options of an agent.
 #pragma once
 
 #include "agent/contract/gate_settings.h"
@@ -27,12 +27,12 @@ Result<NodeSetup> make_node_setup(const cli::NodeArgs& args, std::string node_na
 /// kInvalid: a flag that does not parse.
 Result<controllers::ControllerSet::Options> make_controller_options(const cli::ControllerArgs& args);
 
-/// On standard error, one line each.
+/// Warnings on standard error, one line each.
 void warn_of_flags_without_effect(const std::vector<cli::FlagWithoutEffect>& flags);
 
 /// Names the cgroup tree of the processes that work in this directory: eight hexadecimal digits.
 std::string instance_of(const std::string& directory);
-/// Where one node keeps logs, pod directories and its journal. `given` may be empty.
+/// The folder of one node's logs, pod directories and journal. `given` may be empty.
 std::string node_state_dir(const std::string& given, const std::string& data_dir, const std::string& node);
 
 }  // namespace spillway::apps

@@ -48,7 +48,7 @@ api::Json debug_state(const NodeSite& site, const RunningNode& node) {
   return state;
 }
 
-/// The agent looks at its node at least every few seconds: if it does not, it is stuck.
+/// The agent observes its node at least every few seconds: if it does not, it is stuck.
 std::optional<std::string> syncloop_problem(const NodeSite& site, const RunningNode& node) {
   const Duration age = site.loop.now().mono - node.last_step;
   if (age <= kStuckAfter) return std::nullopt;

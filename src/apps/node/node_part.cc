@@ -29,7 +29,7 @@ void NodePart::on_reported() {
   if (when_reported_) std::exchange(when_reported_, nullptr)();
 }
 
-/// If pods are to be ended gracefully, that comes first; a second signal ends the process at once.
+/// If pods are to be ended gracefully, that is done first; a second signal ends the process at once.
 void NodePart::stop(runtime::Loop::Task done) {
   const auto finish = std::make_shared<runtime::Loop::Task>(std::move(done));
   const auto stop_soon = [this, finish](Now) {

@@ -19,8 +19,8 @@ class NodePart final : public Part {
   static Result<std::unique_ptr<NodePart>> create(const NodeSite& site, const NodePartOptions& options,
                                                   std::unique_ptr<client::Transport> transport, LeaseRoom lease);
 
-  /// A node whose pods end with it says that it is not ready: the next process with these objects need not wait for
-  /// heartbeats to be missed. One whose pods run on does not, as its pods are still what the API says of them.
+  /// A node whose pods end with it reports that it is not ready: the next process with these objects need not wait for
+  /// missed heartbeats. A node whose pods keep running does not, as its pods are still as the API shows them.
   void prepare_stop() override;
   void stop(runtime::Loop::Task done) override;
 
@@ -29,7 +29,7 @@ class NodePart final : public Part {
 
   const std::string& name() const { return node_->name; }
 
-  /// Its pods outlive this process when it stops.
+  /// True if its pods outlive this process.
   bool pods_run_on() const { return leaves_pods_ && node_->slice->options().leftovers == host::Leftovers::kKeep; }
 
   /// Pods that have a cgroup.
@@ -47,7 +47,7 @@ class NodePart final : public Part {
   NodeSite site_;
   std::unique_ptr<RunningNode> node_;
   bool leaves_pods_;
-  bool reporting_ = false;             // prepare_stop() has asked for a last report, which is not written yet
+  bool reporting_ = false;             // prepare_stop() has requested a last report, which is not written yet
   runtime::Loop::Task when_reported_;  // empty: nothing waits for it
 };
 

@@ -17,7 +17,7 @@ void answer(int code, std::string text, api::ResponseSink& sink) {
                     .body = std::move(text)});
 }
 
-/// A certificate has told, or the token is to tell.
+/// The user by certificate, or the token to authenticate.
 agent::RequestGate::Caller caller_of(const api::Request& request, api::UserInfo user) {
   agent::RequestGate::Caller caller;
   if (user.name != wire::Authenticator::Options().anonymous.name) {

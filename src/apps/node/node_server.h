@@ -22,16 +22,16 @@ namespace spillway::apps {
 
 class NodeServer final : private wire::RequestHandler {
  public:
-  /// Are the paths that lead into pods served: exec, attach, port forwarding, logs? Upstream's enableDebuggingHandlers.
+  /// Upstream's enableDebuggingHandlers: the paths that lead into pods (exec, attach, port forwarding, logs).
   enum class Debugging { kServed, kRefused };
 
   struct Options {
     std::string node_name;
-    std::string state_dir;  // where its certificate is kept
+    std::string state_dir;  // folder of its certificate
     std::string address;
     std::uint16_t port = 0;  // 0: the system picks a free one
     agent::GateSettings gate;
-    std::string client_authority_pem;  // signs the certificates it believes; empty: it asks for none
+    std::string client_authority_pem;  // signs the certificates it trusts; empty: no client certificates
     /// PEM files of a serving certificate and its key, read at the start; empty: the node makes its own, and asks the
     /// API server for one.
     std::string certificate_file;
@@ -39,13 +39,13 @@ class NodeServer final : private wire::RequestHandler {
     Debugging debugging = Debugging::kServed;
   };
 
-  /// Listens. `transport` leads to the API server, which is asked who may come in; it must outlive the server.
+  /// Listens. `transport` leads to the API server, which authorizes users; it must outlive the server.
   static Result<std::unique_ptr<NodeServer>> create(const NodeSite& site, client::Transport& transport,
                                                     const Options& options);
 
   std::uint16_t port() const { return http_->port(); }
 
-  /// Until then every request is answered with 503.
+  /// Before this call every request is answered with 503.
   void set_endpoint(host::KubeletEndpoint* endpoint) { endpoint_ = endpoint; }
 
   const agent::RequestGate& gate() const { return gate_; }

@@ -8,7 +8,7 @@
 namespace spillway::apps {
 
 struct NodeSite {
-  Process& process;     // its log and metrics may be used from `loop`, its parts may not
+  Process& process;     // only its log and metrics may be used from `loop`
   runtime::Loop& loop;  // outlives the node
 };
 

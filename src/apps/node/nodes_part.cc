@@ -12,7 +12,7 @@ namespace spillway::apps {
 
 namespace {
 
-/// As ps and debuggers show the thread.
+/// The name of the thread in ps and debuggers.
 constexpr const char* kThreadName = "spillway-nodes";
 
 void refuse_without_node(const std::string& node, api::ResponseSink& sink) {

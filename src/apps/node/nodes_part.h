@@ -27,7 +27,7 @@ class NodesPart final : public Part {
     std::unique_ptr<client::Transport> lease;
   };
 
-  /// Requests to nodes come from `gateway`, which must outlive the part.
+  /// Requests to nodes arrive through `gateway`, which must outlive the part.
   NodesPart(Process& process, LocalGateway& gateway);
 
   /// Starts a node. `started` is called once, unless the process stops before. Errors are those of start_node().
@@ -54,7 +54,7 @@ class NodesPart final : public Part {
   bool stopping_ = false;
   bool pods_run_on_ = false;
   std::shared_ptr<Running> running_;  // used and emptied on the nodes' loop
-  LoopMetrics turns_;                 // those of the nodes' loop
+  LoopMetrics turns_;                 // metrics of the nodes' loop
   runtime::LoopThread thread_;
 };
 

@@ -5,7 +5,7 @@
 
 namespace spillway::apps {
 
-/// Clients that believe every certificate.
+/// TLS clients that accept every certificate.
 host::SecureStreams probe_streams();
 
 }  // namespace spillway::apps

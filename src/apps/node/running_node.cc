@@ -162,7 +162,7 @@ std::string server_address(const NodeFacts& facts) {
   return given.empty() || given == "0.0.0.0" || given == "::" ? facts.machine.internal_ip : std::string(given);
 }
 
-/// Its server, if it has one, and the configuration that says so.
+/// The node's server, if it has one, and its configuration page.
 Outcome open_server(const NodeSite& site, const NodePartOptions& options, NodeFacts& facts, RunningNode& node) {
   agent::AgentOptions& agent_options = facts.setup.agent;
   agent_options.daemon_port = 0;
@@ -365,7 +365,7 @@ Outcome make_agent(const NodeSite& site, const NodePartOptions& options, NodeFac
   return {};
 }
 
-/// From here on the agent hears of everything, and what it says is done.
+/// From here on the agent receives all events, and its commands are executed.
 void connect(const NodeSite& site, RunningNode& node) {
   node.driver = std::make_unique<runtime::EngineDriver>(site.loop, *node.agent, *node.transport);
   node.host_events->pass_to([&node](agent::HostEvent event) {
@@ -396,7 +396,7 @@ void leave_lease(const NodeSite& site, LeaseRoom room, RunningNode& node) {
   });
 }
 
-/// Begins, with pages to look at and static pods to run.
+/// Starts the node, with its pages and its static pods.
 void begin(const NodeSite& site, agent::MachineInfo machine, RunningNode& node) {
   runtime::Loop& loop = site.loop;
   if (host::protect_process() == host::MemoryLock::kNotAllowed)

@@ -42,22 +42,21 @@ struct NodePartOptions {
   std::string name;
   std::string instance;   // names the cgroup tree; one per data or state directory
   std::string state_dir;  // this node's
-  /// The authority of the client certificates that the node's HTTPS server believes. nullopt: there is no server (the
-  /// API server is in this process, and reaches the node without one).
+  /// The authority of the client certificates that the node's HTTPS server trusts. nullopt: there is no server (the API
+  /// server is in this process, and reaches the node without one).
   std::optional<std::string> client_authority_pem;
   std::optional<std::uint16_t> port;  // port of the node's server; 0: any free one; nullopt: the configuration's
   std::vector<std::string> ips;       // the node's addresses, at most two; empty: the machine's
   std::vector<std::string> hidden;    // files and directories that no pod sees, beside the state directory
-  /// In place of the Service `kubernetes` in the variables of containers; nullopt: the Service itself.
+  /// Replaces the Service `kubernetes` in the variables of containers; nullopt: the Service itself.
   std::optional<agent::ApiServerAddress> api_server = std::nullopt;
   bool leaves_pods = false;  // pods that outlive the process run on when it stops
   /// Directory of the CNI configuration that pods of the process runtime are attached by; empty: they use the machine's
   /// network.
   std::string cni_configuration;
-  /// Why they do, for the pods' events; empty: nothing is said.
+  /// The reason, for the pods' events; empty: no event.
   std::string shared_network_because = {};
-  /// For pods that want the cluster's DNS, unless the node's configuration names another; nullopt: they have the
-  /// machine's.
+  /// The DNS of pods that want the cluster's, unless the node's configuration names another; nullopt: the machine's.
   std::optional<ClusterDns> dns = std::nullopt;
 };
 
@@ -87,8 +86,8 @@ struct RunningNode {
 };
 
 /// Makes the cgroup and starts the agent. Called on the site's loop, or before it runs; `lease` is where the node's
-/// lease is renewed. Errors say what is missing: rights, a controller, a directory. Nothing is left of what could not
-/// be made whole.
+/// lease is renewed. Errors name what is missing: rights, a controller, a directory. After an error everything that was
+/// made is removed.
 Result<std::unique_ptr<RunningNode>> start_node(const NodeSite& site, const NodePartOptions& options,
                                                 std::unique_ptr<client::Transport> transport, LeaseRoom lease);
 

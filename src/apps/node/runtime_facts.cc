@@ -38,7 +38,7 @@ bool is_program(const std::string& path) {
   return ::stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode) && ::access(path.c_str(), X_OK) == 0;
 }
 
-/// In the order of a search: PATH, then the usual directories, which a user's PATH may lack.
+/// Directories in the order of a search: PATH, then the usual ones, which a user's PATH may lack.
 std::vector<std::string> program_directories() {
   std::vector<std::string> made;
   const char* const path = std::getenv("PATH");

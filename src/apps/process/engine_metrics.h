@@ -35,7 +35,7 @@ class CountedTransport final : public client::Transport, private client::Transpo
   std::map<client::CallId, api::Method> calls_;
 };
 
-/// Times the steps in which the controllers look at all nodes: node_collector_update_…_health_duration_seconds.
+/// Times the steps in which the controllers assess all nodes: node_collector_update_…_health_duration_seconds.
 class TimedControllers final : public client::ApiEngine {
  public:
   TimedControllers(std::unique_ptr<controllers::ControllerSet> set, runtime::Loop& loop, telemetry::Registry& metrics);

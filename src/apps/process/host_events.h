@@ -10,7 +10,7 @@ namespace spillway::apps {
 
 class HostEvents final : public agent::Host::Receiver {
  public:
-  /// Before the loop turns: until then the machine reports nothing.
+  /// Called before the loop runs: until then the machine reports nothing.
   void pass_to(std::function<void(agent::HostEvent)> engine) { engine_ = std::move(engine); }
 
   void on_host_event(agent::HostEvent event) override { engine_(std::move(event)); }

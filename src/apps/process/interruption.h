@@ -11,7 +11,7 @@ class Interruption {
   Interruption(const Interruption&) = delete;
   Interruption& operator=(const Interruption&) = delete;
 
-  /// The signal that came; 0: none so far. The second one ends the process at once.
+  /// The received signal; 0: none so far. The second one ends the process at once.
   static int signal();
 };
 

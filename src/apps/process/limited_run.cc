@@ -51,8 +51,8 @@ void offer_to_kernel() {
   close(score);
 }
 
-/// In the child, which lives in the memory of its parent until it is another program: system calls only, and no handler
-/// of a signal.
+/// Runs in the child, which uses the memory of its parent until it is another program: system calls only, and no signal
+/// handler.
 int become_limited(void* given) {
   const ChildPlan& plan = *static_cast<const ChildPlan*>(given);
   struct sigaction usual{};
@@ -81,7 +81,7 @@ int become_limited(void* given) {
 }
 
 /// Does the same as fork() and become_limited() without a copy of this process, whose memory may be large: its loop
-/// would stand still for that. This thread waits until the child is another program.
+/// would be blocked for that time. This thread waits until the child is another program.
 pid_t start_child(ChildPlan& plan) {
   std::vector<char> stack(kStackBytes);
   sigset_t all;

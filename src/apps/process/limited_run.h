@@ -1,4 +1,4 @@
-// This very program as a child that may take only so much time, memory and room for its answer, watched by a loop. It
+// This very program as a child with limits on its time, its memory and the length of its answer, watched by a loop. It
 // writes no files, dies with this process, and has a low priority. Thread: loop (the main thread: the child ends with
 // it). Source: setrlimit(2), prctl(2), memfd_create(2).
 #pragma once
@@ -19,15 +19,15 @@
 
 namespace spillway::apps {
 
-/// A text that a child opens as a file. It stands nowhere on a disk.
+/// A text that a child opens as a file, without a place on a disk.
 class HandedText {
  public:
   static Result<HandedText> make(const std::string& text);
 
-  /// Before a child has it.
+  /// Called before the child has it.
   Outcome append(std::string_view text) const;
 
-  /// In the child.
+  /// Called in the child.
   std::string path() const;
 
   int fd() const { return fd_.get(); }

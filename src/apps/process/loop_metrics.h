@@ -1,5 +1,5 @@
-// How long the turns of a loop take, as metrics, and once a minute in the log if some were slow; at the end, the turn
-// that took the most processor time. Thread: that loop.
+// Durations of the turns of a loop, as metrics, and once a minute in the log if some were slow; at the end, the turn
+// with the most processor time. Thread: that loop.
 #pragma once
 
 #include "base/time.h"

@@ -20,7 +20,7 @@ namespace spillway::apps {
 
 namespace {
 
-/// Blocks from this size on are mapped each on its own and go back to the system when they are freed. Left alone, glibc
+/// Blocks from this size on are mapped separately and returned to the system when they are freed. By default glibc
 /// raises its threshold to the largest block it has seen, up to 32 MiB; a burst of answers of some megabytes then
 /// leaves holes in the heap that no other size fits.
 constexpr int kMappedBytesMin = 1 << 20;

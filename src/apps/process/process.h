@@ -22,7 +22,7 @@
 
 namespace spillway::apps {
 
-/// Something that runs until it is told to stop.
+/// A unit of a process that runs until it is stopped.
 class Part {
  public:
   virtual ~Part() = default;
@@ -35,7 +35,7 @@ class Part {
   virtual void stop(runtime::Loop::Task done) = 0;
 };
 
-/// The reader of the log. kPerson: a terminal, and no flag asks for log lines: errors, and warnings about how the
+/// The reader of the log. kPerson: a terminal, and no flag requests log lines: errors, and warnings about how the
 /// process was set up, are written as sentences; nothing else is.
 enum class LogReader { kProgram, kPerson };
 
@@ -64,8 +64,8 @@ class Process {
   /// Null: nothing is traced. Lives as long as the process.
   telemetry::Tracer* tracer() { return tracer_.get(); }
 
-  /// Before other parts are added: it ends after them. `service`: as a collector is to name this process. kInvalid:
-  /// names the flag.
+  /// Called before other parts are added: tracing ends after them. `service`: the name of this process in a collector.
+  /// kInvalid: names the flag.
   Outcome trace(const cli::TraceArgs& args, std::string service);
 
   /// Parts stop, and are destroyed, in the reverse order.

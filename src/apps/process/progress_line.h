@@ -1,4 +1,4 @@
-// One line on a terminal that says how far a piece of work is, and is gone when the work ends.
+// One line on a terminal with the progress of a piece of work, removed when the work ends.
 // Thread: main.
 #pragma once
 
@@ -18,7 +18,7 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  /// `share`: 0 to 1; 0 as long as it cannot be told. Called as often as one likes.
+  /// `share`: 0 to 1; 0 as long as it is unknown. May be called at any rate.
   void show(double share);
 
  private:

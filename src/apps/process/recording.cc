@@ -12,7 +12,7 @@ std::string recording_directory(const std::string& state_dir) {
 
 std::unique_ptr<host::RecordingRing> open_recording(Process& process, const std::string& state_dir, Bytes bytes_max) {
   if (bytes_max == Bytes{}) return nullptr;
-  std::error_code failed;  // then the ring cannot be made, and says why
+  std::error_code failed;  // then making the ring fails with the error
   std::filesystem::create_directories(state_dir, failed);
   auto ring = host::RecordingRing::open({.directory = recording_directory(state_dir),
                                          .bytes_max = bytes_max,

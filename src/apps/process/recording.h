@@ -14,7 +14,7 @@ namespace spillway::apps {
 /// Below a node's state directory, or the one for the controllers.
 std::string recording_directory(const std::string& state_dir);
 
-/// Null: `bytes_max` is 0, or it cannot be had, which the log says: nothing stands still for that.
+/// Null: `bytes_max` is 0, or the ring cannot be made, which is logged: the process runs without it.
 std::unique_ptr<host::RecordingRing> open_recording(Process& process, const std::string& state_dir, Bytes bytes_max);
 
 }  // namespace spillway::apps

@@ -18,13 +18,13 @@ bool is_terminal(int fd);
 /// kAuto: on such a terminal, unless NO_COLOR is set to anything but nothing.
 bool shows_colour(cli::Colour wanted, int fd);
 
-/// Columns of the terminal at standard output; where there is none, those that COLUMNS says, else 0: any number.
+/// Columns of the terminal at standard output; without one, the value of COLUMNS, else 0: any number.
 std::size_t screen_width();
 
-// Every text of a command goes out through one of these. It may hold what a node, a server or a file says: of what a
-// terminal obeys, only colours pass (base/utf8.h). A reader that has gone is no failure.
+// Prints the texts of commands. They may contain text of a node, a server or a file: of terminal controls only colours
+// are kept (base/utf8.h). A closed reader is no failure.
 
-/// With the cursor in its first place.
+/// Clears the screen, with the cursor in its first place.
 void clear_screen();
 
 void write_stdout(std::string_view text);

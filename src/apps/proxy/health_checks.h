@@ -1,5 +1,5 @@
-// The servers that tell load balancers if this node has endpoints of a Service (healthCheckNodePort). One that cannot
-// listen is logged, and tried again at the next change. Thread: loop. Bounds: 128 servers; those of higher ports are
+// The servers by which load balancers check if this node has endpoints of a Service (healthCheckNodePort). One that
+// cannot listen is logged, and retried at the next change. Thread: loop. Bounds: 128 servers; those of higher ports are
 // left out. Source: Kubernetes docs, "Create an External Load Balancer", preserving the client source IP.
 #pragma once
 
@@ -22,7 +22,7 @@ class HealthChecks {
   HealthChecks(Process& process, std::function<bool()> is_healthy)
       : process_(process), is_healthy_(std::move(is_healthy)) {}
 
-  /// These servers and no others run from now on.
+  /// Runs these servers and no others.
   void serve(const std::vector<proxy::HealthCheckPort>& ports);
 
  private:

@@ -17,7 +17,7 @@ class PagesServer final : public Part, private wire::RequestHandler {
  public:
   using Answer = std::function<api::Response(std::string_view path)>;
 
-  /// Listens. The error says where.
+  /// Listens. The error names the address.
   static Result<std::unique_ptr<PagesServer>> create(Process& process, const std::string& address, std::uint16_t port,
                                                      Answer answer);
 
@@ -36,7 +36,7 @@ class PagesServer final : public Part, private wire::RequestHandler {
   std::unique_ptr<wire::HttpServer> http_;
 };
 
-/// A text, as plain text unless `type` says otherwise.
+/// A page of text, as plain text unless `type` is given.
 api::Response page_of(int status, std::string text, std::string_view type = "text/plain; charset=utf-8");
 
 }  // namespace spillway::apps

@@ -26,7 +26,7 @@ struct Overloaded : Cases... {
 
 }  // namespace
 
-// An abstract socket: its name is that of the network namespace whose rules are meant, and goes with the process.
+// An abstract socket: its name belongs to the network namespace whose rules are loaded, and ends with the process.
 Result<ProxyPlace> ProxyPlace::take() {
   UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket) return errno_error("proxy", errno);

@@ -14,7 +14,7 @@
 
 namespace spillway::apps {
 
-/// Says whether the rules stay when the part stops: connections go on, and another process takes over.
+/// Decides if the rules stay when the part stops: connections continue, and another process takes over.
 enum class RulesAtStop : std::uint8_t { kStay, kGo };
 
 /// The place of the one proxy of a network namespace, held until it is destroyed. kConflict: another process has it.
@@ -44,7 +44,7 @@ class ProxyPart final : public EnginePart {
   void carry_out();
   void look_at_addresses();
 
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // before what asks for it
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // before the members that use it
   Process& process_;
   ProxyPlace place_;
   proxy::ServiceProxy& proxy_;

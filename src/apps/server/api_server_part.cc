@@ -338,7 +338,7 @@ std::optional<api::Response> ApiServerPart::openid_page(std::string_view path) c
   return page(*keys, "application/jwk-set+json");
 }
 
-/// Clients in the cluster are told of what speaks TLS.
+/// Announces only addresses that serve TLS to clients in the cluster.
 Outcome ApiServerPart::announce() {
   const std::string shown = advertised_host(args_).empty() ? std::string("127.0.0.1") : advertised_host(args_);
   own_url_ = fmt::format(fmt::runtime(shown.contains(':') ? "{}://[{}]:{}" : "{}://{}:{}"),
@@ -386,7 +386,7 @@ std::string ApiServerPart::local_host() const {
   return host_on_this_machine(args_);
 }
 
-/// All servers of a store serve; what is to be done once, one of them does.
+/// All servers of a store serve; tasks that run once are done by one of them.
 Outcome ApiServerPart::take_part() {
   SPILLWAY_TRY(holder, server_name(data_dir_));
   runtime::Loop& loop = process_.loop();
@@ -461,7 +461,7 @@ Outcome ApiServerPart::open_store(const std::vector<apiserver::StorePlan>& separ
   return {};
 }
 
-/// Whom requests come from, by what they show.
+/// Opens the authenticators of bearer tokens.
 Outcome ApiServerPart::open_tokens() {
   SPILLWAY_TRY(key, wire::TokenKey::open(data_dir_ + "/pki",
                                          {.signing = args_.token_signing_key_file, .accepted = args_.token_key_files}));
@@ -607,7 +607,7 @@ std::vector<apiserver::HealthCheck> ApiServerPart::checks() const {
   return {{.name = "certificates", .problem = certificates_->problem(process_.loop().now().wall)}};
 }
 
-/// After the server has its port: an address that leads back to it is refused.
+/// Called after the server has its port: an address that leads back to it is refused.
 void ApiServerPart::reach_nodes(std::shared_ptr<const wire::TlsContext> tls) {
   using Agents = wire::HttpsNodeGateway::Options::Agents;
   remote_nodes_ = std::make_unique<wire::HttpsNodeGateway>(
@@ -657,7 +657,8 @@ void ApiServerPart::stop(runtime::Loop::Task done) {
   };
   auto give_back = [this, close = std::make_shared<runtime::Loop::Task>(std::move(close_store))] {
     runtime::Loop& loop = process_.loop();
-    // Whichever comes first, and the other one may find this part gone; not from within a call of the store.
+    // Called by the first of the two, and the other one may find this part destroyed; not from within a call of the
+    // store.
     const auto once = [&loop, close] {
       loop.post([close] {
         if (auto task = std::exchange(*close, nullptr)) task();

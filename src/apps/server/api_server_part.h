@@ -43,12 +43,12 @@ class ApiServerPart final : public Part {
   struct MorePages {
     /// nullopt: not one of ours.
     std::function<std::optional<api::Response>(std::string_view path)> now;
-    /// For what has to be read first: false: not one of ours; else `answer` is called once, unless the process stops.
+    /// Pages that have to read first: false: not such a path; else `answer` is called once, unless the process stops.
     std::function<bool(std::string_view path, std::function<void(api::Response)> answer)> later;
   };
 
   /// Opens the store and begins to serve; `serving` is called once on the loop when requests are answered and the
-  /// kubeconfig is written. Errors that come later end the process.
+  /// kubeconfig is written. Later errors end the process.
   static Result<std::unique_ptr<ApiServerPart>> create(Process& process, const cli::ServingArgs& args,
                                                        std::function<void()> serving, MorePages pages = {},
                                                        apiserver::ApiServer::Controllers controllers = {});
@@ -62,13 +62,13 @@ class ApiServerPart final : public Part {
   /// The same for a user of the group system:masters, which may do everything.
   std::unique_ptr<client::Transport> connect_administrator(std::string_view user);
 
-  /// Other processes may serve the same objects.
+  /// True if other processes may serve the same objects.
   bool has_others() const { return store_->is_shared(); }
 
-  /// How processes of this machine reach it, once it serves.
+  /// The host by which processes of this machine reach it, once it serves.
   std::string local_host() const;
 
-  /// How pods with addresses of their own reach it; empty: not at all, unless serve_pods() is called.
+  /// The host by which pods with addresses of their own reach it; empty: not at all, unless serve_pods() is called.
   std::string pods_host() const;
 
   /// Serves pods of this machine as well, at an address of their bridge, where clients of other machines are refused:
@@ -130,7 +130,7 @@ class ApiServerPart final : public Part {
   wire::OpensslCertificateReader certificate_reader_;
   std::unique_ptr<ServerCertificates> certificates_;  // null: without TLS there are no agents elsewhere
   bool certificates_are_new_ = false;                 // and not in use yet
-  std::string renewal_problem_;                       // that was told
+  std::string renewal_problem_;                       // the last reported one
   std::optional<runtime::Loop::TimerId> certificate_timer_;
   std::shared_ptr<wire::BootstrapTokenTable> bootstrap_tokens_;  // null: they are not enabled
   std::unique_ptr<wire::HttpsNodeGateway> remote_nodes_;

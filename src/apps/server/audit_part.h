@@ -14,7 +14,7 @@ namespace spillway::apps {
 
 class AuditPart {
  public:
-  /// Null: no audit log is asked for. kInvalid: the policy or a flag is wrong, or the file cannot be opened; the error
+  /// Null: no audit log is configured. kInvalid: the policy or a flag is wrong, or the file cannot be opened; the error
   /// names flag and file.
   static Result<std::unique_ptr<AuditPart>> open(Process& process, const cli::AuditArgs& args);
 

@@ -15,7 +15,7 @@ namespace spillway::apps {
 
 class CertificateFiles {
  public:
-  /// Empty: there is none. The certificate (or a chain, leaf first) and its key come together.
+  /// Empty: there is none. The certificate (or a chain, leaf first) and its key are given together.
   struct Paths {
     std::string client_authority;
     std::string certificate;
@@ -26,8 +26,8 @@ class CertificateFiles {
 
   bool any() const { return !paths_.client_authority.empty() || !paths_.certificate.empty(); }
 
-  /// True: they say something else than before. Errors name the file: kInvalid when it holds no certificate or key, the
-  /// two do not belong together, or the certificate has ended; what was read before is kept.
+  /// True: their content has changed. Errors name the file: kInvalid when it holds no certificate or key, the two do
+  /// not belong together, or the certificate has ended; the former content is kept.
   Result<bool> refresh(WallTime now);
 
   /// PEM certificates; empty: no such file.

@@ -22,7 +22,7 @@ class NodeServingKeys final : public agent::CertificateKeys {
  public:
   using Use = std::function<void(std::shared_ptr<const wire::TlsContext>)>;
 
-  /// `use` is given what is to be served with from then on.
+  /// `use` is given the certificate to serve with from then on.
   NodeServingKeys(const std::string& node_name, const std::string& address, std::string client_authority_pem, Use use);
 
   Result<std::string> make_request() override;
@@ -35,7 +35,7 @@ class NodeServingKeys final : public agent::CertificateKeys {
   std::string key_pem_;  // key of the last request
 };
 
-/// For the HTTPS server of an agent: its own certificate under STATE_DIR/pki, clients of the given authority.
+/// TLS of the HTTPS server of an agent: its own certificate under STATE_DIR/pki, clients of the given authority.
 Result<std::shared_ptr<const wire::TlsContext>> prepare_node_server(const std::string& state_dir,
                                                                     const std::string& address,
                                                                     const std::string& client_authority_pem,
@@ -53,7 +53,7 @@ struct ProcessCertificateOptions {
   std::string client_authority_pem;
 };
 
-/// For the HTTPS server of controllers or of a scheduler. Nothing is left on the disk. Errors name the file.
+/// TLS of the HTTPS server of controllers or of a scheduler. No file is left on the disk. Errors name the file.
 Result<ProcessCertificate> prepare_process_server(const ProcessCertificateOptions& options, WallTime now);
 
 }  // namespace spillway::apps

@@ -11,13 +11,13 @@
 
 namespace spillway::apps {
 
-/// kInvalid, kForbidden, kNotFound: a flag, or a file it names. Whether etcd answers is seen by the first request.
-/// `name` tells one of several stores from the main one, whose name is empty.
+/// kInvalid, kForbidden, kNotFound: a flag, or a file it names. The first request shows if etcd answers. `name`
+/// distinguishes one of several stores from the main one, whose name is empty.
 Result<std::unique_ptr<store::Store>> open_etcd_store(const cli::EtcdArgs& args, const std::string& name,
                                                       store::Poster post, telemetry::Log log,
                                                       telemetry::Registry& metrics);
 
-/// By which a server and the one that takes its place are one: made once in the data directory, "HOST.NUMBER".
+/// The name that a server shares with its successor: made once in the data directory, "HOST.NUMBER".
 Result<std::string> server_name(const std::string& data_dir);
 
 }  // namespace spillway::apps

@@ -1,4 +1,4 @@
-// Where an API server finds the nodes of its own process; others are asked over the network.
+// The gateway of an API server to the nodes of its own process; others are called over the network.
 // Thread: loop.
 #pragma once
 
@@ -24,7 +24,7 @@ class LocalGateway final : public apiserver::NodeGateway {
   /// The nodes of this process end.
   void remove_all() { nodes_.clear(); }
 
-  /// Asked for nodes that are not here; null: they cannot be reached.
+  /// The gateway for nodes that are not here; null: they cannot be reached.
   void set_remote(apiserver::NodeGateway* remote) { remote_ = remote; }
 
   void open(const std::string& node, const std::string& host, int port, api::Request request,

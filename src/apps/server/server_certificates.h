@@ -44,9 +44,9 @@ class ServerCertificates {
   ServerCertificates(Options options, telemetry::Registry& metrics);
 
   /// Makes what is missing and renews what ends within a month. True: something is new, credentials() as well. Errors
-  /// name the file; what was there is used on, and stays due.
+  /// name the file; the former certificate is used further, and stays due.
   Result<bool> refresh(WallTime now);
-  /// When refresh() has something to renew.
+  /// The time at which refresh() has something to renew.
   WallTime due() const;
 
   bool has_files() const { return files_.any(); }
@@ -55,7 +55,7 @@ class ServerCertificates {
   /// CertificateFiles::refresh().
   Result<bool> reread(WallTime now) { return files_.refresh(now); }
 
-  /// Whom clients have to believe to reach this server.
+  /// The authority that clients have to trust to reach this server.
   std::string server_authority_pem() const;
 
   /// PEM of the authorities whose client certificates are accepted.
@@ -68,8 +68,9 @@ class ServerCertificates {
   /// The credentials found by the last refresh().
   Result<Credentials> credentials() const;
 
-  /// After the first refresh(); where they are does not change. The authority under DATA_DIR/pki/kubelet-serving is not
-  /// the cluster's: what it signs names whatever a node says, and clients of the API server must not believe that.
+  /// Valid after the first refresh(); the address does not change. The authority under DATA_DIR/pki/kubelet-serving is
+  /// not the cluster's: its certificates contain names that a node chose, and clients of the API server must not trust
+  /// those.
   const wire::OpensslRequestAuthority& serving_authority() const { return *serving_authority_; }
 
   /// The cluster's own: signs what nodes show to the API server.

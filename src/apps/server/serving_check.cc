@@ -55,7 +55,7 @@ Outcome check_address(const std::string& address) {
   const UniqueFd socket(::socket(is_v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const auto* at = is_v4 ? reinterpret_cast<const sockaddr*>(&v4) : reinterpret_cast<const sockaddr*>(&v6);
   const bool bound = socket && ::bind(socket.get(), at, is_v4 ? sizeof v4 : sizeof v6) == 0;
-  if (bound || (errno != EADDRNOTAVAIL && errno != EAFNOSUPPORT)) return {};  // the server says anything else
+  if (bound || (errno != EADDRNOTAVAIL && errno != EAFNOSUPPORT)) return {};  // the server reports any other error
   return invalid("--bind-address", "{} is no address of this machine", address);
 }
 

@@ -28,7 +28,7 @@ EtcdEnd::~EtcdEnd() {
 
 Outcome EtcdEnd::run_until(const std::function<bool()>& over) {
   while (!over()) {
-    // Ends this run of the loop now and then, to look again.
+    // Ends this run of the loop now and then, to check again.
     const auto timer = loop_.at(loop_.now().mono + kLook, [this] { loop_.stop(); });
     loop_.run({});
     loop_.cancel(timer);

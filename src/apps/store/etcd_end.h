@@ -42,7 +42,7 @@ class EtcdEnd {
  private:
   explicit EtcdEnd(GoOn go_on) : go_on_(std::move(go_on)) {}
 
-  /// Runs the loop until `over`. kServiceUnavailable: go_on_ has said to stop.
+  /// Runs the loop until `over`. kServiceUnavailable: go_on_ has returned false.
   Outcome run_until(const std::function<bool()>& over);
 
   GoOn go_on_;

@@ -54,7 +54,7 @@ bool is_own_affair(const store::Entry& entry) {
   return entry.key.starts_with(store::kOwnAffairs);
 }
 
-/// Everything but a store's own affairs, page by page. Answers the revision of the first one.
+/// Reads everything except a store's own keys, page by page. Returns the revision of the first page.
 Result<store::Revision> walk(const ReadPage& read, const Take& take) {
   std::string last;
   std::size_t seen = 0;

@@ -18,10 +18,10 @@ struct CopyReport {
   std::string hash;         // hash over all of them, in key order
   store::Revision from;     // as of which the source was read
   store::Revision goes_on;  // the next write of the target gets a later one
-  std::string kept;         // where the store that was there is now; empty: there was none, or it was in etcd
+  std::string kept;         // the new path of the former store; empty: there was none, or it was in etcd
 };
 
-/// `progress` is asked while the work goes on, with the share that is done. False: stop.
+/// `progress` is called during the work, with the share that is done. False: stop.
 Result<CopyReport> copy_store(const cli::StoreCommand& command, const std::function<bool(double share)>& progress);
 
 }  // namespace spillway::apps

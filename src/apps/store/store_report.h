@@ -16,7 +16,7 @@ namespace spillway::apps {
 /// "12 B", "1.5 KiB", "20.0 MiB".
 std::string size_text(Bytes bytes);
 
-// To standard output. `file`: what was made or looked at.
+// Prints to standard output. `file`: the file that was made or checked.
 void print(cli::OutputFormat format, const std::string& file, const store::sqlite::BackupReport& report, Duration took);
 void print(cli::OutputFormat format, const std::string& file, const store::sqlite::RestoreReport& report,
            Duration took);

@@ -23,7 +23,7 @@ class ByteReader final : private client::Transport::Receiver {
   ByteReader& operator=(const ByteReader&) = delete;
 
   /// The body of a 2xx answer to a GET. Errors are those of the Status of another answer; kServiceUnavailable: no whole
-  /// answer came, or Ctrl-C.
+  /// answer arrived, or Ctrl-C.
   Result<std::string> get(const std::string& path);
 
  private:

@@ -107,7 +107,7 @@ bool interrupted() {
 
 void run_until_interrupted(runtime::Loop& loop) {
   if (!g_catches) return loop.run({});
-  // One that came before run() minds them.
+  // Handles a signal that arrived before run().
   loop.post([&loop] {
     if (interrupted()) loop.stop();
   });

@@ -27,7 +27,7 @@ class ClusterView {
   Result<api::Json> get(const std::string& path);
   Result<api::Json> create(const std::string& path, const api::Json& object);
   Result<api::Json> update(const std::string& path, const api::Json& object);
-  /// Only if it still is what was `read`.
+  /// Deletes the object only if it is still equal to `read`.
   Result<api::Json> remove(const std::string& path, const api::Json& read);
   /// The items of a list; empty if it cannot be read at the moment.
   api::Json::Array list(const std::string& path);
@@ -44,7 +44,7 @@ class ClusterView {
 
 /// From now on SIGINT and SIGTERM are remembered instead of ending the process, also while no loop runs.
 void catch_interrupts();
-/// Was Ctrl-C pressed? Every blocking call returns early from then on.
+/// True after Ctrl-C. Every blocking call returns early from then on.
 bool interrupted();
 /// Runs the loop until something stops it, or, once they are caught, until Ctrl-C.
 void run_until_interrupted(runtime::Loop& loop);

@@ -21,8 +21,8 @@ namespace spillway::apps {
 inline constexpr std::string_view kUrlAnnotation = "spillway.dev/controller-url";
 inline constexpr std::string_view kAuthorityAnnotation = "spillway.dev/controller-certificate";
 
-/// Where a controller serves its pages: the credentials are those for the API server, `authority` is the certificate of
-/// its lease. kInvalid: the address is none.
+/// The endpoint of a controller's pages: the credentials are those for the API server, `authority` is the certificate
+/// of its lease. kInvalid: no valid address.
 Result<wire::HttpEndpoint> controller_endpoint(wire::Kubeconfig config, std::string url, std::string authority);
 
 class ControllerClient {
@@ -33,7 +33,7 @@ class ControllerClient {
   /// The JSON of a page. kServiceUnavailable: no controller could be asked, or it does not lead.
   Result<api::Json> get(const std::string& path);
 
-  /// Where that page is: the API server, or the controller's own server. Errors as of get().
+  /// The endpoint of that page: the API server, or the controller's own server. Errors are those of get().
   Result<wire::HttpEndpoint> find(const std::string& path);
 
   /// The namespace of the kubeconfig's context; empty: none.

@@ -27,11 +27,11 @@ class ClusterReading {
 
   struct Ended {
     std::optional<HandedText> lists;  // one a line, for `spillway simulate --from-lists`
-    api::Response refusal;            // without lists: what the server says, or what it is too much for
+    api::Response refusal;            // without lists: the server's refusal, or the bound that was exceeded
   };
 
-  /// For `asker`, who sent `asked`. `done` is called once, from a turn of its own, and may destroy the reading; never
-  /// if that is destroyed before. `loop` and `server` must outlive it.
+  /// Reads as the user `asker`, the sender of `asked`. `done` is called once, from a turn of its own, and may destroy
+  /// the reading; never if that is destroyed before. `loop` and `server` must outlive it.
   ClusterReading(runtime::Loop& loop, wire::RequestHandler& server, const api::Request& asked,
                  std::shared_ptr<const api::UserInfo> asker, Limits limits, std::function<void(Ended)> done);
   ~ClusterReading();
@@ -56,7 +56,7 @@ class ClusterReading {
   std::optional<HandedText> lists_;
   std::size_t bytes_ = 0;
   std::size_t list_ = 0;  // index into sim::cluster_lists()
-  std::string continue_;  // where the next page of it begins
+  std::string continue_;  // the continue token of the next page
   std::optional<wire::RequestHandler::Ticket> asked_;
   std::optional<runtime::Loop::TimerId> deadline_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

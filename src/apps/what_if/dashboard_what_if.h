@@ -17,7 +17,7 @@ class DashboardWhatIf final : public wire::WhatIfPlayer {
  public:
   DashboardWhatIf(runtime::Loop& loop, cli::ClusterArgs api) : loop_(loop), api_(std::move(api)) {}
 
-  /// As start_what_if(); 422 as well: the question is none; 429: another one is being played.
+  /// Errors are those of start_what_if(), and 422: an invalid question; 429: another one is being played.
   void open(std::uint64_t id, const api::Json& question, std::shared_ptr<api::ResponseSink> sink) override;
   void abandon(std::uint64_t id) override;
 

@@ -20,14 +20,14 @@ class ServerWhatIf final : public apiserver::FuturePlayer {
   /// `scheme`: of the server's origin, "https".
   ServerWhatIf(runtime::Loop& loop, std::string_view scheme) : loop_(loop), scheme_(scheme) {}
 
-  /// From now on it is read from `server`, which outlives this or the next end().
+  /// Reads from `server` from now on, which outlives this or the next end().
   void read_from(wire::RequestHandler& server) { server_ = &server; }
 
   /// Refuses waiting and future requests.
   void end();
 
-  /// As start_what_if(); 400, 403, 413, 422 as well: the question is none; 429: another one is being played; and what
-  /// the server answers to `asker` when it is asked for a list.
+  /// Errors are those of start_what_if(), and 400, 403, 413, 422: an invalid question; 429: another one is being
+  /// played; and the server's answers to `asker` for lists.
   void play(std::uint64_t id, const api::Request& asked, std::shared_ptr<const api::UserInfo> asker,
             Done done) override;
   void abandon(std::uint64_t id) override;

@@ -19,10 +19,10 @@ namespace spillway::apps {
 /// The advice in errors about simulations that are too large to run here.
 inline constexpr std::string_view kWhatIfInstead = "play it with `spillway simulate --from-cluster`";
 
-/// Where the child finds the cluster.
+/// The place of the cluster for the child.
 struct WhatIfCluster {
   std::vector<std::string> arguments;  // arguments of `spillway simulate`
-  std::vector<HandedText> texts;       // that are named in them
+  std::vector<HandedText> texts;       // texts that are named in them
 };
 
 /// `done` is called once, from the loop, and may destroy the run; never if that is destroyed before. The answer: 200
@@ -34,7 +34,7 @@ Result<std::unique_ptr<LimitedRun>> start_what_if(runtime::Loop& loop, const sim
 /// A Status as an answer, with a reason of its own.
 api::Response what_if_refusal(int code, std::string_view reason, const std::string& message);
 
-/// Only so many are played at a time.
+/// The answer while the maximum of simulations is played.
 api::Response what_if_busy();
 
 }  // namespace spillway::apps

@@ -21,8 +21,8 @@ struct AdmissionFile {
   std::vector<std::string> warnings;  // members without effect: "FILE:LINE: MEMBER: has no effect here"
 };
 
-/// `read` is asked for the file, and for one that it names (plugins[].path), relative to its folder.
-/// kInvalid: everything that is wrong, "FILE:LINE: MEMBER: what", or why a file cannot be read.
+/// `read` is called for the file, and for one that it names (plugins[].path), relative to its folder. kInvalid: all
+/// errors, "FILE:LINE: MEMBER: what", or the error of reading a file.
 Result<AdmissionFile> read_admission_file(const std::string& file,
                                           const std::function<Result<yaml::Document>(const std::string&)>& read);
 

@@ -1,5 +1,5 @@
-// One of the files that say what the admission plug-ins are told, while it is read: where its values stand, and what is
-// wrong with them. Thread: any.
+// A configuration file of admission plug-ins while it is parsed: the places of its values, and their errors. Thread:
+// any.
 #pragma once
 
 #include "api/json/json.h"
@@ -13,7 +13,7 @@
 
 namespace spillway::cli {
 
-/// Where a value stands: for people ("plugins[0].configuration") and for yaml::Document ("plugins[0][configuration]").
+/// The place of a value: for people ("plugins[0].configuration") and for yaml::Document ("plugins[0][configuration]").
 struct AdmissionPlace {
   std::string path;
   std::string origin;
@@ -33,12 +33,12 @@ class AdmissionSource {
   /// "FILE:LINE".
   std::string at(const AdmissionPlace& place) const;
   void wrong(const AdmissionPlace& place, std::string_view what);
-  /// False, and said so, if this is no mapping; members other than `known` are told, with the nearest known one.
+  /// False, with an error, if this is no mapping; members other than `known` are reported, with the nearest known one.
   bool is_mapping(const api::Json& value, const AdmissionPlace& place, std::span<const std::string_view> known);
-  /// Says so unless `kind` and `apiVersion` are these.
+  /// Adds an error unless `kind` and `apiVersion` are these.
   void check_kind(const api::Json& value, const AdmissionPlace& place, std::string_view kind,
                   std::span<const std::string_view> versions);
-  /// A list of strings that may be absent; what is none of them is told.
+  /// A list of strings that may be absent; other types are reported.
   std::vector<std::string> strings(const api::Json& value, const AdmissionPlace& place, std::string_view name);
   /// A string that may be absent: "".
   std::string string(const api::Json& value, const AdmissionPlace& place, std::string_view name);

@@ -255,7 +255,7 @@ class FlowReader {
     return check_size(object);
   }
 
-  /// Once all are read: a level may stand behind its schemas.
+  /// Called once all are parsed: a level may follow its schemas.
   Outcome finish() {
     for (const auto& [place, level] : levels_wanted_) {
       if (std::ranges::find(into_.levels, level, &flow::Level::name) == into_.levels.end()) {

@@ -1,6 +1,6 @@
-// The file of --flow-config: flow schemas and priority levels that take the place of built-in ones of the same name, or
-// are added to them. One FlowSchema or PriorityLevelConfiguration of flowcontrol.apiserver.k8s.io/v1, or a List of them
-// as `kubectl get -o yaml` prints it. Strict: a member that is not known is an error with its line.
+// The file of --flow-config: flow schemas and priority levels that replace built-in ones of the same name, or are added
+// to them. One FlowSchema or PriorityLevelConfiguration of flowcontrol.apiserver.k8s.io/v1, or a List of them as
+// `kubectl get -o yaml` prints it. Strict: an unknown member is an error with its line.
 // Thread: any. Bounds: kFlowSchemasMax, kFlowLevelsMax. Source: Kubernetes docs, "API Priority and Fairness".
 #pragma once
 

@@ -15,7 +15,7 @@ using api::Json;
 using api::ResourceQuota;
 
 constexpr std::string_view kVersions[] = {"apiserver.config.k8s.io/v1"};
-/// Under these the kind is Configuration.
+/// Versions whose kind is Configuration.
 constexpr std::string_view kOlderVersions[] = {"resourcequota.admission.k8s.io/v1beta1",
                                                "resourcequota.admission.k8s.io/v1alpha1"};
 constexpr std::string_view kScopes[] = {ResourceQuota::kTerminating,   ResourceQuota::kNotTerminating,

@@ -9,8 +9,8 @@
 
 namespace spillway::cli {
 
-/// Reads a ResourceQuotaConfiguration at `place`; what is wrong with it is told to `source`. As strict as upstream
-/// about members, and stricter about scopes: one that no pod can have would cover nothing and limit nothing.
+/// Parses a ResourceQuotaConfiguration at `place`; errors are reported to `source`. As strict as upstream about
+/// members, and stricter about scopes: one that no pod can have would cover nothing and limit nothing.
 void read_limited_resources(AdmissionSource& source, const api::Json& value, const AdmissionPlace& place,
                             std::vector<quota::LimitedResource>& into);
 

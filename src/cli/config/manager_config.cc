@@ -42,7 +42,7 @@ Json duration(Duration value) {
   return api::format_duration(value);
 }
 
-/// Zero is off, and then not said.
+/// Zero is off, and then left out.
 Json optional_duration(Duration value) {
   return value > Duration::zero() ? duration(value) : Json();
 }
@@ -59,7 +59,7 @@ Json integer(std::int64_t value) {
   return value;
 }
 
-/// Zero is not given, and then not said.
+/// Zero is not given, and then left out.
 Json given_size(int bits) {
   return bits == 0 ? Json() : Json(std::int64_t{bits});
 }
@@ -79,7 +79,7 @@ struct Field {
   std::string_view name;
   std::string_view flag;
   Type type;
-  Json (*value)(const ControllerCommand&);  // null Json: not said
+  Json (*value)(const ControllerCommand&);  // null Json: left out
 };
 
 using ManagerCommand = const ControllerCommand&;

@@ -1,9 +1,10 @@
-// A KubeControllerManagerConfiguration file as flags: a file stands for the flags of kube-controller-manager that it
-// names, so that both are checked by the same parsers and a flag on the command line wins over the file. Member names
-// are matched without regard to case, as upstream writes some in capitals. Members of other controllers are accepted
-// and have no effect; brakes have a section "spillway". All mistakes are found, not the first alone. With several
-// documents the flags of later ones follow, and win: mappings are merged member by member, lists are replaced. Thread:
-// any (pure). Source: Kubernetes source, kubecontrollermanager.config.k8s.io/v1alpha1; docs, kube-controller-manager.
+// A KubeControllerManagerConfiguration file as flags: a file is converted to the flags of kube-controller-manager that
+// it names, so that both are checked by the same parsers and a flag on the command line wins over the file. Member
+// names are matched without regard to case, as upstream writes some in capitals. Members of other controllers are
+// accepted and have no effect; brakes have a section "spillway". All mistakes are found, not the first alone. With
+// several documents the flags of later ones follow, and win: mappings are merged member by member, lists are replaced.
+// Thread: any (pure). Source: Kubernetes source, kubecontrollermanager.config.k8s.io/v1alpha1; docs,
+// kube-controller-manager.
 #pragma once
 
 #include "api/json/json.h"
@@ -21,7 +22,7 @@ struct ManagerFlags {
   std::vector<std::string> warnings;  // members without effect: "FILE:LINE: MEMBER: has no effect here"
 };
 
-/// An empty document says nothing, a member without a value neither.
+/// An empty document gives no flags, nor does a member without a value.
 ManagerFlags manager_flags(const std::string& file, const yaml::Document& document);
 
 /// The configuration in effect as such a document.

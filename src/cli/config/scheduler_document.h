@@ -1,5 +1,5 @@
-// A KubeSchedulerConfiguration as it is in effect, with all defaults said: read again, it is the same. What has no
-// effect here is not in it. Thread: any (pure). Source: kube-scheduler configuration (v1).
+// A KubeSchedulerConfiguration as it is in effect, with all defaults: parsed again, it is the same. Members without an
+// effect here are left out. Thread: any (pure). Source: kube-scheduler configuration (v1).
 #pragma once
 
 #include "api/json/json.h"

@@ -1,5 +1,5 @@
-// The extenders of a KubeSchedulerConfiguration: where they are, what they are asked, how they are believed to be the
-// ones. Thread: any (pure). Bounds: scheduling::kExtendersMax. Source: Kubernetes docs, "Scheduler Configuration";
+// The extenders of a KubeSchedulerConfiguration: their addresses, their calls, and the certificates that verify them.
+// Thread: any (pure). Bounds: scheduling::kExtendersMax. Source: Kubernetes docs, "Scheduler Configuration";
 // kube-scheduler configuration (v1), Extender, ExtenderTLSConfig.
 #pragma once
 
@@ -40,7 +40,7 @@ struct ExtenderSet {
 
 /// `extenders` of the configuration. kInvalid: what is wrong, and where.
 Result<ExtenderSet> read_extenders(const yaml::Place& top);
-/// As upstream: the extenders' ignored resources replace those that NodeResourcesFit is configured to ignore.
+/// As upstream, the extenders' ignored resources replace those of the arguments of NodeResourcesFit.
 void ignore_managed(const ExtenderSet& extenders, std::vector<scheduling::Profile>& profiles);
 
 }  // namespace spillway::cli

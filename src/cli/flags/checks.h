@@ -16,10 +16,10 @@ class Validator;
 
 namespace spillway::cli {
 
-// The description of each is what the flag takes: "a|b", "0..64", "NUMBER". Its error says what was expected, and what
-// was given.
+// The description of each is the form of the flag's value: "a|b", "0..64", "NUMBER". Its error names the expected form
+// and the given value.
 
-/// One of these words.
+/// The value is one of these words.
 CLI::Validator one_of(std::vector<std::string> words);
 
 /// The same for an enumeration, to be given to transform(): the word becomes the number beside it.

@@ -210,7 +210,7 @@ class Parser {
   CLI::App app_{"Keeps Kubernetes nodes alive under resource pressure and their workloads running when nodes fail.",
                 "spillway"};
   LogArgs log_;
-  std::string shell_;  // whose completion script is asked for
+  std::string shell_;  // the requested completion script
   Commands commands_{app_};
 };
 
@@ -231,7 +231,7 @@ CLI::App& Commands::add(const std::string& name, const std::string& help) {
 CLI::App& Commands::add_to(CLI::App& group, const std::string& name, const std::string& help) {
   CLI::App* app = group.add_subcommand(name, help);
   app->fallthrough();
-  app->footer("");  // the one of the program is not inherited
+  app->footer("");  // the program's footer is not inherited
   return *app;
 }
 

@@ -34,7 +34,7 @@ struct LogArgs {
   bool given = false;  // one of the two was on the command line
 };
 
-/// Where spans go, and of what there are some.
+/// The destination of spans, and the requests that have some.
 struct TraceArgs {
   std::string collector;             // URL without /v1/traces; empty: nothing is traced
   std::uint32_t requests_ppm = 100;  // out of a million requests that no client has asked to trace
@@ -48,7 +48,7 @@ struct NodeConfigArgs {
   api::Json flags = api::Json::object();  // members of a KubeletConfiguration that flags named
 };
 
-/// How a node measures, reports and evicts. Flag names are the kubelet's.
+/// Measurement, reports and evictions of a node. Flag names are the kubelet's.
 struct NodeArgs {
   NodeConfigArgs config;
   std::vector<std::pair<std::string, std::string>> labels;
@@ -85,8 +85,8 @@ struct BrakeArgs {
   bool eviction_backoff = false;
 };
 
-/// Where a controller serves health, metrics and what `spillway zones` asks. Flag names are kube-controller-manager's.
-/// The server of a process of controllers, or of the scheduler.
+/// The server of a process of controllers, or of the scheduler: health, metrics and the pages for `spillway zones`.
+/// Flag names are kube-controller-manager's.
 struct ProcessServingArgs {
   std::string bind_address = "127.0.0.1";
   std::uint16_t secure_port = 0;  // 0: any free port
@@ -114,7 +114,7 @@ struct ControllerArgs {
   bool terminated_pod_gc_fair = false;
   std::optional<Duration> pod_eviction_timeout;
   autoscaling::Settings autoscaling;
-  std::string cloud_instance_check_command;  // asked for the nodes whose machines are gone; empty: none is asked
+  std::string cloud_instance_check_command;  // queried for nodes without a machine; empty: none is
   Duration cloud_instance_check_timeout = seconds(10);
   std::string compat;         // "v1.29"; empty: Spillway's own behaviour
   std::string eviction_mode;  // "taint" or "timeout"; empty: eviction_mode_of()
@@ -160,7 +160,7 @@ struct EtcdArgs {
   std::string certificate_file;  // empty: the client shows none
   std::string key_file;
   std::string username;       // empty: none
-  std::string password_file;  // whose first line is the user's password
+  std::string password_file;  // its first line is the user's password
   bool insecure = false;      // plain HTTP to other machines
   std::int64_t lease_reuse_seconds = 60;
   std::vector<EtcdOverride> overrides;          // an API server's
@@ -194,24 +194,24 @@ struct ServingArgs {
   std::string data_dir;  // empty: the platform's default
   EtcdArgs etcd;
   std::string bind_address = "127.0.0.1";
-  std::string advertise_address;              // where pods reach it; empty: what follows from bind_address
+  std::string advertise_address;              // the address for pods; empty: follows from bind_address
   std::uint16_t port = 6443;                  // 0: any free port
   std::vector<std::string> names_to_clients;  // names and addresses of the serving certificate, besides its own
   std::string write_kubeconfig;               // empty: DATA_DIR/kubeconfig
   std::string token_auth_file;
   std::string token_signing_key_file;        // signs service accounts' tokens; empty: DATA_DIR/pki/sa.key
-  std::vector<std::string> token_key_files;  // whose tokens are accepted besides
+  std::vector<std::string> token_key_files;  // further keys whose tokens are accepted
   std::string client_ca_file;                // accepted client certificate authorities, besides ours; empty: none
   std::string tls_certificate_file;          // shown to clients; empty: one of our own
   std::string tls_key_file;                  // the key of that certificate
   bool insecure_http = false;
   bool http2_off = false;
-  std::optional<int> http_threads;  // that serve connections, 1 to 64; nullopt: half as many as processors, 1 to 4
+  std::optional<int> http_threads;  // serving threads, 1 to 64; nullopt: half as many as processors, 1 to 4
   double goaway_chance = 0;         // for a request over HTTP/2, 0 to 0.02
   /// Signed the serving certificates of agents that ours has not signed; empty: none besides.
   std::string kubelet_certificate_authority;
   bool kubelet_insecure_tls = false;
-  bool bootstrap_tokens = false;           // are believed
+  bool bootstrap_tokens = false;           // are accepted
   std::optional<Duration> token_life_max;  // for service accounts' tokens; nullopt: as long as requested
   std::vector<std::string> admission_off;  // names of admission plug-ins
   std::string admission_config_file;       // configuration of admission plug-ins; empty: none
@@ -232,8 +232,8 @@ struct ListenPlace {
 /// The DNS server of a cluster.
 struct DnsArgs {
   std::string cluster_domain = "cluster.local";
-  std::vector<ListenPlace> listen;    // empty: as the command says
-  std::vector<ListenPlace> upstream;  // servers that are asked for other names; empty: those of resolv_conf
+  std::vector<ListenPlace> listen;    // empty: the command's default
+  std::vector<ListenPlace> upstream;  // servers for other names; empty: those of resolv_conf
   std::string resolv_conf = "/etc/resolv.conf";
   std::vector<std::string> allow_from;  // ranges of clients, beside this machine
   std::string pod_names = "insecure";   // or verified, disabled
@@ -300,7 +300,7 @@ struct ClusterArgs {
 struct AgentCommand {
   ClusterArgs api;  // without a kubeconfig only if print_config
   bool print_config = false;
-  /// Shows who asks for the certificate that `api` is to have; empty: it has one.
+  /// The kubeconfig for requesting the certificate of `api`; empty: it has one.
   std::string bootstrap_kubeconfig;
   std::string node_name;
   std::vector<std::string>
@@ -317,7 +317,7 @@ struct AgentCommand {
 
 struct ControllerCommand {
   ClusterArgs api;               // without a kubeconfig only if print_config
-  std::string config;            // a KubeControllerManagerConfiguration; its flags are to be put before those given
+  std::string config;            // a KubeControllerManagerConfiguration; its flags precede those given
   std::string config_directory;  // directory of *.conf files, whose flags follow those of `config`; empty: none
   bool print_config = false;
   double kube_api_qps = 20;  // writes per second
@@ -327,7 +327,7 @@ struct ControllerCommand {
   LeaderElectionArgs leader_election;
   std::string controllers = "*";
   bool shadow = false;
-  std::string recording_dir;            // its recording is below it; empty: none
+  std::string recording_dir;            // the folder above its recording; empty: none
   Bytes recording_max = mebibytes(64);  // for its recording; 0: none
   bool beside_stock = false;  // the stock controllers of the same names are switched off, though their process runs
   ControllerArgs controller;
@@ -384,7 +384,7 @@ struct ProxyCommand {
 };
 
 struct DemoCommand {
-  bool keep = false;  // leave the temporary directory, so that it can be inspected
+  bool keep = false;  // keep the temporary directory, so that it can be inspected
 };
 
 /// Nodes without machines.
@@ -418,7 +418,7 @@ struct StressCommand {
   Duration hold = minutes(10);
 };
 
-/// kWide: kText with what a table leaves out otherwise.
+/// kWide: kText with the columns that a table leaves out otherwise.
 enum class OutputFormat { kText, kWide, kJson, kYaml };
 
 /// True if an answer in this format is one document, for programs.
@@ -438,22 +438,22 @@ struct LintCommand {
   OutputFormat output = OutputFormat::kText;
 };
 
-/// How to find the controller that leads.
+/// The means to find the leading controller.
 struct ControllerTargetArgs {
   ClusterArgs api;
-  std::string controller;                                 // its URL; empty: the API server is asked, then the lease
+  std::string controller;                                 // its URL; empty: read from the API server, then the lease
   std::string lease = "kube-system/spillway-controller";  // NAMESPACE/NAME
 };
 
 enum class Colour { kAuto, kAlways, kNever };
 
-/// Why something was decided: about a pod, by a node, or last of all.
+/// The decision to explain: about a pod, by a node, or the last of all.
 struct ExplainCommand {
   /// kOverview: everything that needs a look.
   enum class About { kOverview, kPod, kNode, kDeployment, kWorkload, kLast };
 
   About about = About::kOverview;
-  bool last = false;       // was asked for
+  bool last = false;       // the flag was given
   std::string name;        // name of the pod, node or workload
   std::string resource;    // the workload's resource with kWorkload: "replicasets", "jobs"
   std::string name_space;  // the pod's or workload's; empty: the context's, or default
@@ -470,7 +470,7 @@ struct RecordCommand {
   enum class Of { kNode, kController };
 
   Of of = Of::kNode;
-  std::string node;       // its name; empty: `directory` is said
+  std::string node;       // its name; empty: `directory` is used
   std::string directory;  // a directory of this machine; empty: the recording is fetched
   ControllerTargetArgs target;
   std::string kept;   // a copy; empty: the ring
@@ -496,7 +496,7 @@ struct DoctorCommand {
   Colour colour = Colour::kAuto;
 };
 
-/// How near nodes are to evictions, and who would be next.
+/// The distance of nodes to evictions, and the next victims.
 struct TopCommand {
   enum class Sort { kNear, kName, kMemory };
 
@@ -534,7 +534,7 @@ struct DashboardCommand {
   ClusterArgs api;
   std::string bind_address = "127.0.0.1";
   std::uint16_t port = 0;  // 0: any free one
-  bool what_if = true;     // it plays simulations of the cluster
+  bool what_if = true;     // allow simulations of the cluster
 };
 
 /// Stops and resumes the lifecycle controllers by hand.
@@ -570,7 +570,7 @@ struct SeedRange {
   std::uint64_t count = 20;
 };
 
-/// Plays scenarios under several settings and says what each costs.
+/// Plays scenarios under several settings and prints the cost of each.
 struct AdviseCommand {
   std::vector<std::string> scenarios;         // as of SimulateCommand, and recordings
   std::vector<std::string> memory_available;  // hard thresholds to try; empty: as each scenario has it
@@ -585,10 +585,10 @@ struct AdviseCommand {
 
 struct SwarmCommand {
   SeedRange seeds;
-  std::uint64_t first_seed = 1;       // unless the range says it
+  std::uint64_t first_seed = 1;       // unless the range has it
   std::optional<std::uint64_t> only;  // replay this one, with its log
   std::int32_t jobs = 0;              // at a time; 0: one per processor
-  std::uint64_t minimise_runs = 400;  // to make the first failing seed small; 0: it stays as it is
+  std::uint64_t minimise_runs = 400;  // for reducing the first failing seed; 0: not reduced
   std::string write;                  // file for the small scenario; empty: it is printed
   OutputFormat output = OutputFormat::kText;
 
@@ -597,7 +597,7 @@ struct SwarmCommand {
   std::uint64_t count() const { return only ? 1 : seeds.count; }
 };
 
-/// Looks after the embedded store of an API server, on its machine.
+/// Maintains the embedded store of an API server, on its machine.
 struct StoreCommand {
   enum class Act { kBackup, kRestore, kCheck, kDefrag, kCopy };
 
@@ -610,12 +610,12 @@ struct StoreCommand {
   OutputFormat output = OutputFormat::kText;
 };
 
-/// Looks after the images of a container runtime on this machine.
+/// Manages the images of a container runtime on this machine.
 struct ImagesCommand {
   enum class Act { kImport, kList, kPull, kPrune };
 
   Act act = Act::kList;
-  std::string data_dir;  // that of an `up`; empty: the platform's default
+  std::string data_dir;  // the data directory of an `up`; empty: the platform's default
   std::string socket;    // another runtime's; empty: the one that this `up` has
   std::string file;      // import
   std::string name;      // import: in place of the archive's; pull

@@ -31,7 +31,7 @@ class Commands {
 
   void choose(std::function<Command()> chosen) { chosen_ = std::move(chosen); }
 
-  /// Only after a command line was read without a mistake.
+  /// Valid only after a command line was parsed without a mistake.
   Command chosen() const { return chosen_(); }
 
  private:
@@ -49,7 +49,7 @@ void define_offline_commands(Commands& commands);
 void define_explain(Commands& commands);
 /// record, replay.
 void define_recording_commands(Commands& commands);
-/// completion. `shell`: whose script is asked for; stays empty otherwise.
+/// completion. `shell`: the shell of the requested script; stays empty otherwise.
 void define_completion(Commands& commands, std::string& shell);
 /// top, watch, zones, hold, resume, dashboard.
 void define_cluster_commands(Commands& commands);

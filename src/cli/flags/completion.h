@@ -19,7 +19,7 @@ inline constexpr std::string_view kCompleteWord = "__complete";
 /// program's name; the last one is unfinished, and may be empty.
 std::string completions(const CLI::App& root, std::span<const char* const> words);
 
-/// For "bash", "zsh" or "fish", to be read by that shell.
+/// The script for "bash", "zsh" or "fish".
 std::string completion_script(std::string_view shell);
 
 }  // namespace spillway::cli

@@ -283,7 +283,7 @@ void add_controller(CLI::App& app, ControllerArgs& args) {
                  "taint: NoExecute taints and tolerations; timeout: --pod-eviction-timeout, the default of --compat "
                  "v1.7")
       ->check(one_of({"taint", "timeout"}))
-      ->trigger_on_parse()  // others say the same in their own words: the last one counts
+      ->trigger_on_parse()  // the last one of the flags with the same meaning counts
       ->default_str(eviction_mode_of(args));
   app.add_option("--cloud-instance-check-command", args.cloud_instance_check_command,
                  "Program that reports (as JSON) which machines of nodes that are not Ready were deleted or shut down")

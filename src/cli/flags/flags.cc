@@ -210,7 +210,7 @@ void check_etcd(const EtcdArgs& args) {
   check_etcd_servers("--etcd-servers", args.servers, args.insecure);
 }
 
-/// "GROUP/RESOURCE#URL;URL". Whether there is such a resource is for who knows the resources.
+/// "GROUP/RESOURCE#URL;URL". The API server checks that the resource exists.
 EtcdOverride parse_etcd_override(const std::string& text) {
   const std::size_t mark = text.find('#');
   const std::string resource = text.substr(0, mark);
@@ -258,7 +258,7 @@ void refuse_etcd_overrides(CLI::App& app, const std::string& why) {
       ->group("");
 }
 
-/// Spelled as upstream; where the defaults differ the help says so.
+/// Flags are spelled as upstream; where the defaults differ the help states it.
 void add_audit(CLI::App& app, AuditArgs& args) {
   constexpr std::int32_t kCountMax = 1'000'000;
   begin_group(app, "Audit log");

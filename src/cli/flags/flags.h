@@ -96,7 +96,7 @@ void add_controller_target(CLI::App& app, ControllerTargetArgs& args);
 void add_client_api(CLI::App& app, ClusterArgs& args);
 void add_controller(CLI::App& app, ControllerArgs& args);
 void add_leader_election(CLI::App& app, LeaderElectionArgs& args);
-/// --recording-max-size of what `what` says.
+/// --recording-max-size; `what`: the recorded thing, for the help.
 void add_recording_size(CLI::App& app, Bytes& size, const std::string& what);
 void add_output(CLI::App& app, OutputFormat& output);
 /// The same of a command whose table has a wide form.

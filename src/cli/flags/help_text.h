@@ -13,10 +13,10 @@ class FormatterBase;
 
 namespace spillway::cli {
 
-/// For the root, before it gets commands.
+/// The formatter of the root command, set before it gets commands.
 std::shared_ptr<CLI::FormatterBase> help_text();
 
-/// Flags that are defined from now on stand under this heading.
+/// Flags that are defined from now on are listed under this heading.
 void begin_group(CLI::App& app, const std::string& heading);
 
 /// "spillway store backup".

@@ -8,7 +8,7 @@
 
 namespace spillway::cli {
 
-/// A complete call, without "sudo" where no root is needed, and a phrase that says what it does.
+/// A complete call, without "sudo" where no root is needed, and a phrase that describes it.
 struct HelpExample {
   std::string_view call;
   std::string_view meaning;
@@ -23,7 +23,7 @@ struct HelpTopic {
   std::span<const std::string_view> most_used;
 };
 
-/// In the order of `spillway --help`.
+/// Topics in the order of `spillway --help`.
 std::span<const HelpTopic> help_topics();
 
 /// nullptr: there is no such command.

@@ -42,7 +42,7 @@ void add_pods_at_stop(CLI::App& app, std::string& into) {
          "--pods-at-stop", into,
          "Treatment of pods when this process stops: leave (they run on, and the next start takes them over) or end")
       ->check(one_of({"leave", "end"}))
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)  // a unit says it, and its owner after it
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)  // a unit sets it, and its owner after it
       ->capture_default_str();
 }
 
@@ -192,7 +192,7 @@ void define_agent(Commands& commands) {
   app.get_option("--kubeconfig")
       ->type_name("FILE")
       ->get_validator()
-      ->active(false);  // it may be written before it is read
+      ->active(false);  // may be written before it is read
   app.add_option("--bootstrap-kubeconfig", agent->bootstrap_kubeconfig,
                  "Kubeconfig with a bootstrap token. If --kubeconfig has no valid certificate, the agent requests one "
                  "with it and writes it there. Later it renews that certificate")
@@ -219,7 +219,7 @@ void define_agent(Commands& commands) {
 void define_controller(Commands& commands) {
   const auto controller = std::make_shared<ControllerCommand>();
   CLI::App& app = commands.add("controller", "Run the controllers");
-  app.option_defaults()->take_last();  // the flags of a file come first
+  app.option_defaults()->take_last();  // the flags of a file precede the others
   app.add_option("--config", controller->config, "KubeControllerManagerConfiguration (YAML); flags win over it")
       ->check(CLI::ExistingFile);
   app.add_option("--config-dir", controller->config_directory,

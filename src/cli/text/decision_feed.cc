@@ -93,7 +93,7 @@ bool DecisionFeed::is_new(const api::Json& event, const Happening& happening) {
   return true;
 }
 
-/// Might an agent of ours say more of this?
+/// True if a Spillway agent may have a decision about this event.
 bool DecisionFeed::may_be_answered(const Happening& happening) const {
   if (happening.subject.kind != "Pod" || happening.node.empty() || !tells_of_decision(happening.reason)) return false;
   const auto node = nodes_.find(happening.node);

@@ -57,10 +57,10 @@ class DecisionFeed {
 
   void on_node_gone(const std::string& node) { nodes_.erase(node); }
 
-  /// Pods of the node that is filtered by: controllers do not say on which node a pod was.
+  /// Adds a pod of the node in the filter: controllers do not report the node of a pod.
   void on_pod_of_node(const api::Json& pod);
 
-  /// Worth asking for its decisions now; it counts as asked. nullopt: none.
+  /// A node whose decisions should be requested now; it then counts as requested. nullopt: none.
   std::optional<std::string> next_to_ask(Now now);
   /// The decisions that the node's agent answered, oldest first.
   void on_decisions(const std::string& node, const std::vector<policy::Decision>& decisions, Now now);

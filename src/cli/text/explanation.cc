@@ -31,7 +31,7 @@ constexpr std::string_view kReset = "\x1b[0m";
 constexpr std::string_view kIndent = "    ";
 constexpr std::string_view kMemorySignal = "memory.available";
 
-/// Facts that count the resource which stands beside them.
+/// True for facts that count the resource beside them.
 bool is_amount(std::string_view name) {
   return name == "requested" || name == "used" || name == "capacity" || name == "allocatable" || name == "available" ||
          name == "free";
@@ -326,7 +326,7 @@ std::string headline(const Decision& decision, const std::optional<api::PodKey>&
     case Verdict::kActs:
       if (decision.area == policy::Area::kLifecycle && decision.subject.kind == "Node") {
         return fmt::format("{} is {}{}", who, action_done(decision.action),
-                           why);  // present state: the time is not known
+                           why);  // present state: the time is unknown
       }
       if (makes_room) {
         return fmt::format("{} took the place of {} other pods on {} at {}{}", who, decision.candidates_total,

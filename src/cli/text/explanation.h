@@ -1,6 +1,6 @@
-// A decision as a person reads it: the answer in one line, then what it rests on. Knows the shape of policy::Decision
-// and nothing of the rooms that make them: thresholds are reasons with a signal, rankings are candidates, whatever is
-// left is printed as it is. Words for reasons are in reason_sentence.cc.
+// A decision as text: the answer in one line, then its reasons. Uses the form of policy::Decision and nothing of the
+// modules that make them: thresholds are reasons with a signal, rankings are candidates, other facts are printed
+// unchanged. Words for reasons are in reason_sentence.cc.
 // Thread: any (pure).
 #pragma once
 
@@ -16,16 +16,16 @@ namespace spillway::cli {
 
 enum class Paint { kNone, kTerminal };
 
-/// kWide: with what a table leaves out otherwise.
+/// kWide: with the columns that a table leaves out otherwise.
 enum class Width { kUsual, kWide };
 
 /// "evicted" of "evict".
 std::string action_done(std::string_view action);
 
-/// Is what was decided not done, because this agent only watches?
+/// True if the decision was not executed, because this agent only watches.
 bool is_shadow(const policy::Decision& decision);
 
-/// The reasons in short, without who, whom and when; the message if no reason may be the cause; may be empty.
+/// The reasons in short, without subject and time; the message if no reason may be the cause; may be empty.
 std::string cause_of(const policy::Decision& decision);
 
 /// The first line. With a pod that the decision is not about, what it means for that pod.

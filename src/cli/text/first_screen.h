@@ -24,9 +24,9 @@ struct FirstScreen {
   std::string kubeconfig;         // absolute path
   bool by_sudo = false;           // the user who started it cannot read the kubeconfig
   bool pods_run_on = false;       // when it stops
-  std::string pod_network;        // where pods have their addresses from, one line; empty: nothing is said
-  std::string storage;            // where claims have their volumes, one line; empty: nothing is said
-  std::string no_services;        // why addresses of Services lead nowhere, and what to do; empty: they do lead to pods
+  std::string pod_network;        // the source of pod addresses, one line; empty: not shown
+  std::string storage;            // the place of volumes, one line; empty: not shown
+  std::string no_services;        // why addresses of Services do not work, and the remedy; empty: they do
 };
 
 /// The screen after a start: the running parts, how to use and how to stop them. Ends in a newline.

@@ -84,7 +84,7 @@ std::int64_t integer_in(const api::Json& object, std::initializer_list<std::stri
   return at->if_int64().value_or(0);
 }
 
-/// When it happened last.
+/// The time of the last occurrence.
 WallTime time_of(const api::Json& event) {
   for (const std::string_view text :
        {event.string_at({"series", "lastObservedTime"}), event.string_at({"lastTimestamp"}),
@@ -118,7 +118,7 @@ std::string as_reason(std::string_view words) {
   return text;
 }
 
-/// Without line feeds and tabs, and printable.
+/// The text without line feeds and tabs, and printable.
 std::string one_line(std::string_view text) {
   std::string line = printable(text);
   std::ranges::replace(line, '\n', ' ');

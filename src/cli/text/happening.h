@@ -21,8 +21,8 @@ struct Happening {
 
   WallTime at{};
   Source source = Source::kEvent;
-  std::string node;         // empty: not known, or of no node
-  std::string zone;         // empty: not known
+  std::string node;         // empty: unknown, or of no node
+  std::string zone;         // empty: unknown
   std::string reason;       // the decision: the event's reason, "Evicted", "WouldBeEvicted", "Tainted", "Held"
   policy::Subject subject;  // for a zone: kind "Zone"
   std::string message;      // the reasons in short

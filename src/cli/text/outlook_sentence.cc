@@ -24,7 +24,7 @@ struct Sentence {
 
 using enum Code;
 
-/// In the order of the enumerators.
+/// Sentences in the order of the enumerators.
 constexpr auto kSentences = std::to_array<Sentence>({
     {kBeingDeleted, "it is being deleted"},
     {kControllerSays, "its controller says that {condition} is {status} ({reason}): {message}"},
@@ -206,7 +206,7 @@ std::optional<std::string> value_of(std::string_view placeholder, const std::vec
   return value + " " + std::string(value == "1" ? words.substr(0, bar) : words.substr(bar + 1));
 }
 
-/// Without what is in []; nullopt: a fact is not there.
+/// The sentence without parts in []; nullopt: a fact is missing.
 std::optional<std::string> filled(std::string_view text, const std::vector<Fact>& facts) {
   std::string out;
   while (!text.empty()) {

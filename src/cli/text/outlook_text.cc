@@ -28,7 +28,7 @@ std::string column_of(const Part& part) {
 }
 
 Table table_of(const Part& part) {
-  std::vector<const outlook::Row*> fullest;  // they have the order of the columns
+  std::vector<const outlook::Row*> fullest;  // facts have the order of the columns
   for (const outlook::Row& row : part.rows) fullest.push_back(&row);
   std::ranges::stable_sort(fullest, std::greater{}, [](const outlook::Row* row) { return row->facts.size(); });
   std::vector<std::string> names;

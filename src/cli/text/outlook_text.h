@@ -17,7 +17,7 @@ namespace spillway::cli {
 /// outside of [] is not there.
 std::string fill_in(std::string_view sentence, const std::vector<policy::Fact>& facts);
 
-/// In words; the words of the code and its facts if it has not the facts for its sentence.
+/// The remark as a sentence; the words of the code and its facts if it lacks the facts of its sentence.
 std::string sentence_of(const outlook::Remark& remark);
 
 /// "job shop/import: 2 pods run".

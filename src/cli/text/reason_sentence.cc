@@ -35,7 +35,7 @@ class Facts {
     return fact == nullptr ? std::string() : value_text(*fact);
   }
 
-  /// The value of `what`, with enough digits to tell it from that of `limit`.
+  /// The value of `what`, with enough digits to distinguish it from that of `limit`.
   std::string apart(std::string_view what, std::string_view limit) const {
     const Fact* fact = find_of(what);
     const Fact* other = find_of(limit);
@@ -246,7 +246,7 @@ struct Row {
 using enum ReasonCode;
 using enum ReasonRole;
 
-/// In the order of the enumerators.
+/// Rows in the order of the enumerators.
 constexpr auto kRows = std::to_array<Row>({
     {kNoThresholdMet, kCause, "no threshold is met"},
     {kThresholdNotMet, kRemark},

@@ -140,7 +140,7 @@ std::vector<NodeRow> least_memory_first(std::vector<NodeRow> rows) {
 std::string top_table(const std::vector<NodeRow>& rows, Paint paint, Width width, std::size_t columns) {
   if (rows.empty()) return "No nodes.\n";
   Table table({"NODE", "STATE", "SIGNAL", "AVAILABLE", "THRESHOLD", "LEFT", "MET IN", "NEXT EVICTED"});
-  // With several rows of a node the signal tells them apart.
+  // With several rows of a node the signal distinguishes them.
   table.may_drop(width == Width::kWide ? std::vector<std::string>{"LEFT", "STATE", "NEXT EVICTED"}
                                        : std::vector<std::string>{"LEFT", "THRESHOLD", "SIGNAL"});
   std::string silent;

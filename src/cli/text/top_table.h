@@ -1,5 +1,5 @@
-// How near the nodes of a cluster are to evictions, as a table: what `spillway top` prints. The nearest node stands
-// first. Thread: any (pure).
+// The distance of nodes to evictions, as the table that `spillway top` prints. The nearest node is first. Thread: any
+// (pure).
 #pragma once
 
 #include "cli/text/explanation.h"
@@ -12,7 +12,7 @@
 
 namespace spillway::cli {
 
-/// One node. Without a standing: `silent` says why.
+/// One node. Without a standing: `silent` is the reason.
 struct NodeRow {
   std::string node;
   std::string state;                         // "Ready", "Ready,MemoryPressure", "NotReady,SchedulingDisabled"
@@ -24,8 +24,8 @@ struct NodeRow {
 /// capacity that is left above it; met ones first. nullptr: none was measured.
 const policy::Reason* nearest_threshold(const policy::Decision& standing);
 
-/// In the order of the table: nodes that are not plainly Ready, then the nearest to a threshold, then those that are
-/// silent; ties by name.
+/// Rows in the order of the table: nodes that are not plainly Ready, then the nearest to a threshold, then those that
+/// are silent; ties by name.
 std::vector<NodeRow> nearest_first(std::vector<NodeRow> rows);
 
 /// Rows in the order given. Red: a threshold is met; yellow: forecast within a minute, or silent. Ends in a newline.

@@ -17,7 +17,7 @@ namespace {
 constexpr std::array<std::string_view, 4> kUnits{"_bytes", "_seconds", "_inodes", "_processes"};
 constexpr std::string_view kUnpainted = "\x1b[0m";
 constexpr std::size_t kGap = 3;        // blanks between two columns
-constexpr std::size_t kNarrowGap = 2;  // where the table would be too wide otherwise
+constexpr std::size_t kNarrowGap = 2;  // used if the table would be too wide otherwise
 
 std::string seconds_text(double seconds) {
   if (std::abs(seconds) < 0.9995) return fmt::format("{:.0f}ms", seconds * 1000);

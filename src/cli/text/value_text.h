@@ -1,5 +1,5 @@
-// Facts and tables as people read them. The unit of a fact is the end of its name, so nothing here knows who made it.
-// Thread: any (pure).
+// Facts and tables as people read them. The unit of a fact is the end of its name, so this code does not depend on the
+// fact's source. Thread: any (pure).
 #pragma once
 
 #include "policy/reason.h"
@@ -18,9 +18,9 @@ std::string value_text(const policy::Fact& fact);
 /// The value of the fact; 0 for a text.
 double fact_number(const policy::Fact& fact);
 
-/// value_text() with as many decimals as it takes to tell the value from `other`, whose text is value_text(other):
-/// "24.96Mi" beside 25Mi, "50.04s" beside 50s. A smaller value is rounded down and a larger one up, so that the texts
-/// have the order of the values. Both facts have the same unit.
+/// value_text() with enough decimals to distinguish the value from `other`, whose text is value_text(other): "24.96Mi"
+/// beside 25Mi, "50.04s" beside 50s. A smaller value is rounded down and a larger one up, so that the texts have the
+/// order of the values. Both facts have the same unit.
 std::string value_text_apart(const policy::Fact& fact, const policy::Fact& other);
 
 /// Forecasts of later times are not shown: beyond an hour an extrapolation of the last seconds means nothing.
@@ -40,8 +40,8 @@ std::string heading_of(std::string_view fact_name);
 /// 0: one line.
 std::string wrapped(std::string_view text, std::string_view indent, std::size_t width);
 
-/// Rows of cells under headings, each column as wide as its widest cell. Numbers are not told apart: all cells are set
-/// flush left, which reads well for amounts with units.
+/// Rows of cells under headings, each column as wide as its widest cell. Numbers are not distinguished: all cells are
+/// set flush left, which reads well for amounts with units.
 class Table {
  public:
   explicit Table(std::vector<std::string> headings);
@@ -52,7 +52,7 @@ class Table {
 
   bool empty() const { return rows_.empty(); }
 
-  /// Columns that text() leaves out where the table is too wide, the first of them first.
+  /// Columns that text() leaves out if the table is too wide, in this order.
   void may_drop(std::vector<std::string> headings) { droppable_ = std::move(headings); }
 
   /// Every line starts with `indent` and ends in a newline, without blanks before it. `width`: columns of the screen;

@@ -104,7 +104,7 @@ void CloudCheck::judge(const std::vector<InstanceAnswer>& answers, Now now) {
 void CloudCheck::remove(const NodePtr& node, Now now) {
   const std::string& name = node->metadata.name;
   const std::string zone = lifecycle::zone_key(node->metadata.labels, options_.profile.zone_labels);
-  if (gate_.ask({lifecycle::ActKind::kDeleteNode, zone, {}}, subject_of(name), now)) return;  // the next call has it again
+  if (gate_.ask({lifecycle::ActKind::kDeleteNode, zone, {}}, subject_of(name), now)) return;  // for the next call
   if (!deleting_.insert(name).second) return;
   shared_.log.info("deleting a node whose machine no longer exists",
                    {{"node", name}, {"provider_id", node->spec.provider_id}});

@@ -32,7 +32,7 @@ bool same(const store::Entry& a, const store::Entry& b) {
 
 }  // namespace
 
-/// Stands before one watcher and checks the changes that it gets.
+/// Wraps one watcher and checks the changes that it gets.
 class CheckedStore::Told final : public store::Watcher {
  public:
   Told(CheckedStore& owner, std::string prefix, Revision after, store::Watcher& watcher)

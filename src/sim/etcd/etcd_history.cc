@@ -88,7 +88,7 @@ void EtcdHistory::compact(Revision revision) {
   for (auto key = keys_.begin(); key != keys_.end();) {
     auto& states = key->second;
     auto kept = std::ranges::upper_bound(states, compacted_, {}, &State::modified);
-    if (kept != states.begin() && std::prev(kept)->value) --kept;  // as it stands at that revision
+    if (kept != states.begin() && std::prev(kept)->value) --kept;  // the state at that revision
     for (auto gone = states.begin(); gone != kept; ++gone) bytes_ -= size_of(key->first, gone->value);
     states.erase(states.begin(), kept);
     key = states.empty() ? keys_.erase(key) : std::next(key);

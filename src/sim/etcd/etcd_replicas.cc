@@ -132,7 +132,7 @@ void EtcdReplicas::wait_applied(std::size_t member, std::size_t entry, std::move
   members_[member].waiting.emplace(entry, std::move(task));
 }
 
-/// The log up to this entry goes to a member that can be reached; one that cannot gets it when it is back.
+/// Sends the log up to this entry to a reachable member; another one gets it when it is back.
 void EtcdReplicas::ship(std::size_t member, std::size_t entry) {
   if (!is_connected(member)) return;
   const bool late = pace_.late_ppm > 0 && rng_.chance_ppm(pace_.late_ppm);

@@ -1,7 +1,7 @@
-// The members of a simulated etcd as far as agreement goes: which are up, which reach each other, which one leads, and
-// how far each has applied the common log. A commit needs a leader and a majority. An entry that was proposed to a
-// leader that is lost meanwhile is lost as well, or committed by the next leader: its proposer does not hear of it.
-// Thread: one. All randomness comes from the given stream. Source: the Raft paper, 5 and 8; etcd, "linearizable reads".
+// The agreement between the members of a simulated etcd: their states and connections, the leader, and the part of the
+// common log that each has applied. A commit needs a leader and a majority. An entry that was proposed to a leader that
+// is lost meanwhile is lost as well, or committed by the next leader: its proposer gets no answer. Thread: one. All
+// randomness comes from the given stream. Source: the Raft paper, 5 and 8; etcd, "linearizable reads".
 #pragma once
 
 #include "base/rng.h"
@@ -61,8 +61,8 @@ class EtcdReplicas {
   /// Changes with each end of a leader and with each start of the member: requests of an earlier term are not answered.
   std::uint64_t term() const { return term_; }
 
-  /// Has `commit` run once a majority has it, and `applied` once this member has applied it. Waits for a leader.
-  /// `commit` answers how far the history is then.
+  /// Calls `commit` once a majority has it, and `applied` once this member has applied it. Waits for a leader. `commit`
+  /// returns the revision of the history then.
   void propose(std::size_t member, std::move_only_function<Applied()> commit, std::move_only_function<void()> applied);
   /// The leader's own doing, or another client's: agreed on at once.
   void write(std::move_only_function<Applied()> commit);

@@ -249,7 +249,7 @@ void SimEtcd::on_leader_lost() {
   for (const auto& [number, stream] : streams_) stream->end_without_leader();
 }
 
-/// A new leader does not know the age of leases: each begins anew.
+/// A new leader does not have the age of leases: each begins anew.
 void SimEtcd::on_leader_found() {
   for (auto& [id, lease] : leases_) {
     lease.ends = time_.now().mono + lease.life;

@@ -1,7 +1,7 @@
 // An etcd cluster on virtual time, behind the port that gRPC implements for the real one: members that lag, stop, are
 // cut off, lose their leader in the middle of a write, answer late or not at all; leases, compaction, a quota; and, if
-// asked for, the misbehaviour of versions in the field. Thread: one. All randomness comes from the given stream.
-// Source: spec "etcd as the store", 3, 4, 9; texts as etcd 3.4 to 3.6 has them.
+// configured, the misbehaviour of versions in the field. Thread: one. All randomness is drawn from the given stream.
+// Source: spec "etcd as the store", 3, 4, 9; texts of etcd 3.4 to 3.6.
 #pragma once
 
 #include "base/rng.h"
@@ -27,11 +27,11 @@ struct EtcdFaults {
   std::uint32_t slow_ppm = 0;  // requests and answers that take up to slow_max; beyond their deadline they are lost
   Duration slow_max = seconds(10);
   std::uint32_t lost_ppm = 0;      // requests or answers that never arrive
-  std::uint32_t fragment_ppm = 0;  // messages of watches that come in pieces of one event
+  std::uint32_t fragment_ppm = 0;  // messages of watches that are split into one event each
   // Errors that versions of etcd have made in messages of watches.
   std::uint32_t repeat_ppm = 0;          // begins with the event before (etcd#15271)
   std::uint32_t gap_ppm = 0;             // leaves out its first revision (etcd#17529, #18089)
-  std::uint32_t early_progress_ppm = 0;  // an empty message goes before (etcd#15220)
+  std::uint32_t early_progress_ppm = 0;  // an empty message precedes it (etcd#15220)
   bool future_shows_past = false;        // a watch from the future begins with what is already there (etcd#20221)
 
   friend bool operator==(const EtcdFaults&, const EtcdFaults&) = default;

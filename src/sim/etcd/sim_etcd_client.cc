@@ -54,7 +54,7 @@ void SimEtcd::Client::grant(std::size_t member, Duration life, Duration at_most,
   call<store::EtcdLease>(member, life, at_most, std::move(done));
 }
 
-/// Events carry the state before each change even if it was not asked for, as long as etcd has it.
+/// Events carry the state before each change even if it was not requested, as long as etcd has it.
 std::unique_ptr<store::EtcdTransport::WatchStream> SimEtcd::Client::watch(std::size_t member, store::Revision from,
                                                                           bool, WatchReceiver& receiver) {
   return std::make_unique<Stream>(etcd_, name_, member, from, receiver);

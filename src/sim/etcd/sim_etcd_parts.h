@@ -42,9 +42,9 @@ class SimEtcd::Stream final : public store::EtcdTransport::WatchStream {
 
   /// Sends the changes that its member has applied since.
   void push();
-  /// No message comes any more; the client gets the end after `in`.
+  /// Sends no further message; the client gets the end after `in`.
   void end(Duration in, int code, std::string why);
-  /// Unless the member knows a leader again by then.
+  /// Ends it unless the member has a leader again by then.
   void end_without_leader();
 
  private:

@@ -357,7 +357,7 @@ void Recorder::learn_thresholds(std::size_t place) {
 /// Records zones and brakes as the controllers see them, and their view of the nodes that changed.
 void Recorder::look_at_controllers() {
   const controllers::ControllerSet* controllers = cluster_->controllers();
-  if (controllers == nullptr || !controllers->synced()) return;  // no controllers run: the states stay as they were
+  if (controllers == nullptr || !controllers->synced()) return;  // no controllers run: the states are unchanged
   const Now now = cluster_->time().now();
   for (const controllers::ZoneStanding& standing : controllers->report().zones(now)) {
     const std::size_t label = standing.zone.rfind(':');  // "region::zone"

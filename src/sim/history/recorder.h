@@ -25,7 +25,7 @@ class Recorder final : public RunObserver {
     std::string name;
     std::string story;
     std::uint64_t seed = 0;
-    /// Between two looks; nullopt: 1 s up to 200 nodes, 5 s up to 1,000, else 10 s.
+    /// The time between two samples; nullopt: 1 s up to 200 nodes, 5 s up to 1,000, else 10 s.
     std::optional<Duration> interval = std::nullopt;
     /// Bounds of the history, for tests of them.
     std::size_t points_max = RunHistory::kPointsMax;

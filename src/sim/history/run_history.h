@@ -1,6 +1,6 @@
-// The course of a simulated run, for a reader who was not there: plain data. Long things are kept as changes: a value
-// stays until the next one. Thread: any (a value). Bounds: kPointsMax, kEventsMax, kDecisionsMax; later points, events
-// and decisions are counted and left out.
+// The course of a simulated run, for a later reader: plain data. Long series are kept as changes: a value holds until
+// the next one. Thread: any (a value). Bounds: kPointsMax, kEventsMax, kDecisionsMax; later points, events and
+// decisions are counted and left out.
 #pragma once
 
 #include "base/time.h"
@@ -27,7 +27,7 @@ using Series = std::vector<Point>;
 /// A status of a condition as the node object has it.
 enum class Status : std::uint8_t { kAbsent, kTrue, kFalse, kUnknown };
 
-/// The real state of the machine, whatever the control plane believes.
+/// The real state of the machine, independent of the control plane's view.
 enum class Machine : std::uint8_t { kUp, kDown, kCutOff };
 
 /// A node at one moment; packed() is the value in a series: two bits each for Ready, MemoryPressure, DiskPressure,
@@ -79,7 +79,7 @@ enum class EventKind : std::uint8_t {
   kDeleted,    // a pod began to be deleted
   kOomKilled,  // the kernel of a node killed processes
   kUnplaced,   // the scheduler found no node for a pod
-  kMachine,    // machines went, were cut off or came back
+  kMachine,    // machines were stopped, cut off or restored
 };
 
 struct Event {
@@ -119,7 +119,7 @@ struct RunHistory {
   std::vector<Event> events;
   std::vector<RecordedDecision> decisions;  // in the order in which they were recorded
   std::vector<std::string> violations;
-  // Beyond the bounds.
+  // Points beyond the bounds.
   std::uint64_t points_left_out = 0;
   std::uint64_t events_left_out = 0;
   std::uint64_t decisions_left_out = 0;

@@ -1,6 +1,6 @@
-// The limits of the brakes, held against what reaches the store: properties act-limits and taint-rate. A limit is over
-// decisions; writes come up to `late_max` after theirs, so that the writes of a window that much shorter are decisions
-// of one window. Thread: one.
+// Checks the limits of the brakes against the writes to the store: properties act-limits and taint-rate. A limit is
+// over decisions; writes follow theirs within `late_max`, so that the writes of a window that much shorter are
+// decisions of one window. Thread: one.
 #pragma once
 
 #include "api/object/node.h"
@@ -38,7 +38,7 @@ class ActAudit {
 
   void on_node(const api::Node* before, const api::Node& after, Now now);
   void on_pod(const api::Pod& before, const api::Pod& after, Now now);
-  /// The controllers came back with empty memory: every bucket is full again, no window has an act.
+  /// The controllers restarted with empty memory: every bucket is full again, no window has an act.
   void on_restart(Now now);
 
  private:

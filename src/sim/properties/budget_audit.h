@@ -28,7 +28,7 @@ class BudgetAudit {
     std::string ns;
     api::LabelSelector selector;
     std::int64_t healthy_min = 0;
-    Instant changed{};  // it, or a pod of it became unhealthy without an eviction
+    Instant changed{};  // the budget, or the health of one of its pods without an eviction
 
     bool counts(const api::Pod& pod) const { return pod.metadata.ns == ns && selector.matches(pod.metadata.labels); }
   };

@@ -58,8 +58,8 @@ void EvictionAudit::compare(const Running& victim, const Running& other, Now now
                     fmt::format("{} is to be evicted before {}", text(victim), text(other)));
 }
 
-/// The memory of a pod comes back soon once it goes: a second victim would go in vain. Pods above limits of their own
-/// all go at once.
+/// The memory of a pod is free soon after its end: a second victim would be evicted in vain. Pods above limits of their
+/// own are all evicted at once.
 void EvictionAudit::check_alone(const std::string& uid, const Running& other, Now now) {
   const auto begun = begun_.find(other.pod->metadata.uid);
   if (other.pod->metadata.uid == uid || begun == begun_.end() || now.mono - begun->second >= kOneAtATime) return;

@@ -1,7 +1,7 @@
 // Checks the decisions and actions of agents against the real state of their machines: properties protected-pods,
-// journal-first and evictions-resume. A slow second opinion: it knows nothing of the agents' ranking but what the order
-// promises, and reports a violation only where the difference is larger than what can change between a reading and a
-// decision. Thread: one.
+// journal-first and evictions-resume. An independent, slow check: it uses nothing of the agents' ranking but the
+// promised order, and reports a violation only where the difference is larger than what can change between a reading
+// and a decision. Thread: one.
 #pragma once
 
 #include "api/object/pod.h"
@@ -38,7 +38,7 @@ class EvictionAudit {
   /// An agent has written into its journal that this pod is to go. `running`: all pods that run on its machine and
   /// are not deleted in the store, those whose eviction has begun among them.
   void on_decision(const std::string& uid, Cause cause, std::span<const Running> running, Now now);
-  /// An agent came back to a machine on which this pod runs.
+  /// An agent restarted on a machine on which this pod runs.
   void on_return(const std::string& uid, Now now);
   /// A container of it starts.
   void on_start(const std::string& uid, Now now);
@@ -51,7 +51,7 @@ class EvictionAudit {
   void check_alone(const std::string& uid, const Running& other, Now now);
 
   Verdicts& verdicts_;
-  std::map<std::string, Instant> begun_;  // by uid: since when the present agent knows of it
+  std::map<std::string, Instant> begun_;  // by uid: since when the present agent has the pod
 };
 
 }  // namespace spillway::sim

@@ -1,4 +1,4 @@
-// Facts about node objects that scenarios and properties ask for.
+// Facts about node objects that scenarios and properties use.
 // Thread: any.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace spillway::sim {
 
 bool is_ready(const api::Node& node);
 
-/// Pods are driven out because the node fell silent or said that it is not ready.
+/// True if pods are evicted because the node is silent or reported itself not ready.
 bool has_silence_taint(const api::Node& node);
 
 /// Empty: it names none.

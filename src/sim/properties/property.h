@@ -37,7 +37,7 @@ struct PropertyInfo {
   std::string_view name;     // "taint-rate"
   std::string_view subject;  // the kind that it is about, unless a violation names another: "Node"
   std::string_view promise;  // one sentence
-  std::string_view source;   // where it is promised
+  std::string_view source;   // the document with the promise
 };
 
 /// The properties, in the order of the enumeration.

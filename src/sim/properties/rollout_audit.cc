@@ -125,7 +125,7 @@ void RolloutAudit::count(const std::string& uid, By by, Now now) {
     std::erase_if(rollout.earlier, [&is_old](const auto& each) { return is_old(each.first); });
   }
   std::int64_t kept = 0;
-  bool is_said = true;  // every status says the true number
+  bool is_said = true;  // every status has the true number
   std::string sets;
   for (const auto& [of, set] : sets_) {
     if (set.rollout != uid) continue;

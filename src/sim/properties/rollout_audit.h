@@ -1,9 +1,9 @@
-// Checks rolling updates of Deployments against all pods that their controllers take away: property
-// rollout-availability. It counts pods that are ready and that no controller is about to take: of each ReplicaSet as
-// many as it asks for at most. Pods that are lost otherwise (by a node, a drain, an administrator) are not held against
-// the controllers: they count as if they were there, and of the numbers that the Deployment asked for the lowest one
-// counts, until it is whole again, and for kHearsWithin in any case, which is how late controllers may learn of a
-// change. The bounds that the Deployment sets are calculated here, not by the rules under test. Thread: one.
+// Checks rolling updates of Deployments against all pods that their controllers delete: property rollout-availability.
+// It counts pods that are ready and that no controller is about to delete: of each ReplicaSet at most its size. Pods
+// that are lost otherwise (by a node, a drain, an administrator) are not counted against the controllers: they count as
+// present, and of the sizes that the Deployment had the lowest one counts, until it is whole again, and for
+// kHearsWithin in any case, the longest delay of a change on its way to controllers. The bounds that the Deployment
+// sets are calculated here, not by the rules under test. Thread: one.
 #pragma once
 
 #include "api/object/pod.h"
@@ -51,7 +51,7 @@ class RolloutAudit {
     std::int64_t wanted = 0;
     std::int64_t least = 0;                                 // the number that it promises now
     std::vector<std::pair<Instant, std::int64_t>> earlier;  // promises, and when they were replaced
-    std::map<std::string, Instant> lost;                    // pods, and when one was lost or came back last
+    std::map<std::string, Instant> lost;                    // pods, and when one was last lost or restored
     std::int64_t kept = 0;
     bool is_whole = false;
 

@@ -93,7 +93,7 @@ class Session final : public controllers::LifecycleWitness {
     for (const NodeKnown& each : nodes) put_in_place(each);
     cluster_.run_for(kNodesBoot - kCachesFill);
     cluster_.restart_controllers();
-    // Until it fell silent, each of them was heard as often as nodes are.
+    // Heartbeats until each node fell silent, as frequent as those of nodes.
     std::multimap<Instant, const NodeKnown*> heard;
     for (const NodeKnown& each : nodes) {
       for (Instant at = each.heard; !each.marked && state.at.mono - at < warm; at -= kHeartbeat)
@@ -279,7 +279,7 @@ class Replaying {
     numbers_.push_back(name);
   }
 
-  /// kInvalid: it does not go on from there.
+  /// kInvalid: the recording does not continue from there.
   Outcome passes(Now at) {
     const bool told = std::chrono::abs(at.mono - Instant()) < kFar && std::chrono::abs(end_ - Instant()) < kFar;
     if (!told) return make_error(ErrorCode::kInvalid, "a time of the recording is none");
@@ -290,7 +290,7 @@ class Replaying {
     return {};
   }
 
-  /// A segment: the run goes on, or one begins here.
+  /// Begins a segment: the run continues, or a new one begins.
   Outcome begin(const ControllerState& state) {
     const bool same_run = session_ != nullptr && state.run == run_;
     goes_on_ = same_run && state.segment == segment_ + 1 && !state.after_gap;

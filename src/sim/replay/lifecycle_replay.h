@@ -1,10 +1,10 @@
 // Shows a node lifecycle controller the heartbeats that another one had, by its recording: an API server of its own,
-// whose nodes post and renew their leases at the times of the recording; all writes of controllers are made by the one
-// that replays. So another configuration sees the same heartbeats, and the consequences of its own decisions.
+// whose nodes post and renew their leases at the times of the recording; all writes of controllers are made by the
+// replaying one. So another configuration sees the same heartbeats, and the consequences of its own decisions.
 //
-// Where a recording begins in the middle of a run, the nodes are put in place as they were, and the replay begins early
-// enough for every silence to be as long as it was; how far the buckets of the zones and the windows of the brakes were
-// used up then is not known: they begin full.
+// Where a recording begins in the middle of a run, the nodes are restored in their state, and the replay begins early
+// enough for every silence to have its length; the fill of the zones' buckets and of the brakes' windows is unknown:
+// they begin full.
 // Thread: one. Bounds: the recording and its decisions. Source: docs/adr/0030-controller-recordings.md.
 #pragma once
 
@@ -27,7 +27,7 @@ struct LifecycleReplayReport {
   std::uint64_t nodes = 0;       // seen at all
   std::uint64_t heartbeats = 0;  // signs of life
   std::uint64_t runs = 0;        // leaders that were recorded
-  std::uint64_t gaps = 0;        // where records are missing: the replay began anew there
+  std::uint64_t gaps = 0;        // places where records are missing: the replay began anew there
   std::uint64_t torn_bytes = 0;  // at the end of the file
   std::optional<WallTime> begin;
   std::optional<WallTime> end;

@@ -19,7 +19,7 @@ using GoOn = std::function<bool(std::size_t, std::size_t)>;
 using recording::ReplayRow;
 
 /// `agents:` is a whole configuration: members that it leaves out have their defaults on this node. Settings beyond a
-/// KubeletConfiguration, and all settings if there is no `agents:`, stay as they were.
+/// KubeletConfiguration, and all settings if there is no `agents:`, are the recorded ones.
 Result<agent::EvictionOptions> options_under(const ConfigChoice& config, const agent::RecordedNode& node) {
   const agent::EvictionOptions& was = node.options;
   SPILLWAY_TRY(agents, agents_under(config, node.memory));

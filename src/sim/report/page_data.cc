@@ -38,7 +38,7 @@ std::string list_of(const auto& values, auto convert) {
   return text + "]";
 }
 
-/// Texts by number, in the order in which they came.
+/// Texts by number, in the order of their first use.
 class Texts {
  public:
   std::size_t place(const std::string& text) {
@@ -64,7 +64,7 @@ std::string zone_text(const ZoneHistory& zone) {
                      delta_text(zone.waiting), delta_text(zone.brake));
 }
 
-/// Memory in steps of a 4,096th of the node's, at numbers of looks: a third as long as KiB at milliseconds.
+/// Memory in steps of a 4,096th of the node's, at sample numbers: a third as long as KiB at milliseconds.
 Series in_steps(const NodeHistory& node, std::int32_t sample_ms) {
   const std::int32_t step = std::max(node.memory_kib / 4096, 1);
   Series steps;

@@ -1,6 +1,6 @@
 // Runs as the JSON that the page of a report reads. Series are lists of numbers, [time since the one before, value, …],
-// in milliseconds; memory.available in looks and 4,096ths of the node's memory; texts that occur often are numbers of a
-// list of texts. Thread: any (pure).
+// in milliseconds; memory.available in samples and 4,096ths of the node's memory; texts that occur often are numbers of
+// a list of texts. Thread: any (pure).
 #pragma once
 
 #include "policy/reason.h"

@@ -1,4 +1,4 @@
-// The script, the style sheet and the frame of a report: the files of sim/report/page, which come with the program.
+// The script, the style sheet and the frame of a report: the files of sim/report/page, which are part of the program.
 // Thread: any (constants).
 #pragma once
 

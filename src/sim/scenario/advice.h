@@ -17,7 +17,7 @@
 
 namespace spillway::sim {
 
-/// A file with members of `config:`. A member that it does not have stays; `agents:` is a whole configuration.
+/// A file with members of `config:`. Absent members keep their values; `agents:` is a whole configuration.
 struct ConfigChoice {
   std::string file;
   std::string text;
@@ -43,7 +43,7 @@ struct Choice {
   friend bool operator==(const Choice&, const Choice&) = default;
 };
 
-/// Values to try; empty: this setting stays.
+/// Values to try; empty: this setting is not changed.
 struct ChoiceLists {
   std::vector<std::string> memory_available;
   std::vector<std::string> system_reserved;
@@ -72,8 +72,8 @@ struct Cost {
   std::uint64_t violations = 0;  // violations of the product's invariants
   Bytes kept_free;               // per node, on average: what is reserved, and the hard threshold on top of it
   std::uint64_t runs = 0;
-  std::uint64_t recordings = 0;   // runs that replay recordings, in which OOM kills are not known
-  std::uint64_t controllers = 0;  // recordings of controllers, which say nothing of memory
+  std::uint64_t recordings = 0;   // runs that replay recordings, in which OOM kills are unknown
+  std::uint64_t controllers = 0;  // recordings of controllers, which have no data about memory
   /// Evictions after the first one that was otherwise in the recording, and those in it that would not be: what
   /// would have followed, an OOM kill perhaps, is not recorded.
   std::uint64_t without_evidence = 0;

@@ -64,7 +64,7 @@ class Importer {
     for (const Json& item : items) {
       if (item.string_at({"kind"}) != "Deployment") take(item);
     }
-    // After their ReplicaSets, which they adopt: else each would make one of its own.
+    // Deployments are made after their ReplicaSets, which they adopt: else each would make one of its own.
     for (const Json& item : items) {
       if (item.string_at({"kind"}) == "Deployment") take(item);
     }

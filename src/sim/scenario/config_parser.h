@@ -14,7 +14,7 @@ struct DocumentPart {
   std::string path;  // "config"; empty: the document is the configuration
 };
 
-/// `base`: what holds where it says nothing.
+/// `base`: the values of absent members.
 Result<ScenarioConfig> parse_config(const yaml::Place& config, const DocumentPart& part, const ReadText& read,
                                     ScenarioConfig base = {});
 

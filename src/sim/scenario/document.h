@@ -40,7 +40,7 @@ struct GeneratedCluster {
     std::string memory_limit;
     std::string cpu_request;
     std::string priority_class;                    // empty: none
-    std::string node;                              // its pods name that one and are not scheduled; empty: none
+    std::string node;                              // the node of its pods, which are not scheduled; empty: none
     api::Json max_unavailable;                     // a Deployment's: a number, or a text like "25%"; null: its default
     api::Json max_surge;                           // the same
     std::optional<std::int64_t> budget_available;  // minAvailable of a PodDisruptionBudget
@@ -62,7 +62,7 @@ struct GeneratedCluster {
 /// The configuration of the product's parts.
 struct ScenarioConfig {
   std::optional<agent::AgentOptions> agents;  // nullopt: plain_agents()
-  api::Json agents_written;                   // as the file says it; null: not at all
+  api::Json agents_written;                   // as in the file; null: absent
   controllers::ControllerSet::Options controllers;
 };
 

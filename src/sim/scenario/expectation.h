@@ -50,8 +50,8 @@ Result<Expectation> parse_prohibition(std::string_view text);
 
 ExpectationResult judge(const Expectation& expectation, const RunOutcome& outcome);
 
-/// `*` stands for any text without a slash, `?` for one character; a pattern without a slash is matched against the
-/// name alone. Everything: "*".
+/// `*` matches any text without a slash, `?` one character; a pattern without a slash is matched against the name
+/// alone. "*" matches everything.
 bool matches_glob(std::string_view pattern, std::string_view text);
 
 }  // namespace spillway::sim

@@ -1,5 +1,5 @@
-// Parses the faults in a scenario file: those by chance, of processes of the control plane, of etcd, and objects that
-// come and go. Thread: any (pure).
+// Parses the faults in a scenario file: random ones, those of processes of the control plane, of etcd, and objects that
+// are created and deleted. Thread: any (pure).
 #pragma once
 
 #include "sim/scenario/document.h"

@@ -81,7 +81,7 @@ Error no_such(const Place& place, std::string_view what, const std::string& want
                                  nearest_word(wanted, known).suggestion(), list_names(known)));
 }
 
-/// Checks the names in an action; errors stand at the place of the event's member that names the action.
+/// Checks the names in an action; errors are reported at the event's member that names the action.
 class NameCheck {
  public:
   NameCheck(const Place& place, KnownNames& known) : place_(place), known_(known) {}

@@ -15,8 +15,8 @@ namespace spillway::sim {
 /// The first of them, and how many more there are: "a, b and 7 more"; "none".
 std::string list_names(const std::vector<std::string>& known);
 
-/// Every name in the timeline, against the cluster and the whole timeline. The error says which, where, and what may
-/// have been meant.
+/// Checks every name in the timeline against the cluster and the whole timeline. The error names it, its place, and the
+/// nearest known name.
 Outcome check_names(const yaml::Place& root, const Scenario& scenario);
 
 }  // namespace spillway::sim

@@ -24,7 +24,7 @@ struct Happening {
   std::string node;
   std::string zone;
   std::string owner;   // "ReplicaSet/default/web"; empty: none
-  std::string reason;  // as the product said it
+  std::string reason;  // in the product's words
 
   friend bool operator==(const Happening&, const Happening&) = default;
 };
@@ -37,8 +37,8 @@ struct RunOutcome {
   std::uint64_t pods = 0;  // when the timeline began
   Duration lasted{};
   std::vector<Happening> happenings;
-  /// When, after all events, every node was ready and untainted, every pod ran and every ReplicaSet had its replicas,
-  /// and it stayed so to the end. Since the timeline began.
+  /// The time, since the timeline began, at which, after all events, every node was ready and untainted, every pod ran
+  /// and every ReplicaSet had its replicas, and this lasted to the end.
   std::optional<Duration> recovered_at;
   std::optional<Duration> time_to_recovery;  // since the last event ended
   std::set<std::string> held_by;             // brakes

@@ -1,6 +1,6 @@
-// A scenario file, read strictly: every error names file, line, column and path, says what was expected, and of an
-// unknown key the nearest one there is. Thread: any (pure but for `read`). Bounds: 1 MiB of YAML, 1,000 events,
-// repeated 1,000 times, 5,000 nodes; an imported file 256 MiB. Source: docs/simulate.md; ADR-0023.
+// A scenario file, read strictly: every error names file, line, column and path, the expected form, and for an unknown
+// key the nearest known one. Thread: any (pure but for `read`). Bounds: 1 MiB of YAML, 1,000 events, repeated 1,000
+// times, 5,000 nodes; an imported file 256 MiB. Source: docs/simulate.md; ADR-0023.
 #pragma once
 
 #include "base/error.h"
@@ -28,7 +28,7 @@ struct ClusterOverride {
 Result<Scenario> parse_scenario(const std::string& file, const std::string& text, const ReadText& read,
                                 const ClusterOverride& instead = {});
 
-/// A file with the members of `config:` alone. `base`: what holds where it says nothing.
+/// A file with the members of `config:` alone. `base`: the values of absent members.
 Result<ScenarioConfig> parse_scenario_config(const std::string& file, const std::string& text, const ReadText& read,
                                              ScenarioConfig base = {});
 

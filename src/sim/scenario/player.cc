@@ -111,7 +111,7 @@ class Playing {
     }
   }
 
-  /// Owners get their uids here, not where they come from.
+  /// Owners get their uids here, not those of the imported cluster.
   void note_uid(const store::Change& change) {
     for (const auto& [prefix, kind] :
          {std::pair<std::string_view, std::string_view>{"/registry/replicasets/", "ReplicaSet"},
@@ -163,7 +163,7 @@ class Playing {
     return true;
   }
 
-  /// Whatever is not at rest in time is a violation.
+  /// Objects that are not at rest in time are violations.
   bool come_to_rest(Duration within) {
     if (!advance(kRepairs)) return false;
     heal_everything(*cluster_);

@@ -24,7 +24,7 @@ bool is_plain_character(char each) {
          std::string_view("_./*-").find(each) != std::string_view::npos;
 }
 
-/// A word that YAML takes as a text as it stands: nothing that looks like a number, a truth or nothing.
+/// True for a word that YAML reads as a text without quotes: nothing like a number, a truth value or null.
 bool is_plain(std::string_view text) {
   constexpr std::array<std::string_view, 9> kMeanings = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"};
   if (text.empty() || std::isalnum(static_cast<unsigned char>(text.front())) == 0) return false;

@@ -1,4 +1,4 @@
-// The end of a run: heals everything, and lists objects that are not yet as their specifications say. Thread: one.
+// The end of a run: heals everything, and lists objects that do not match their specifications yet. Thread: one.
 #pragma once
 
 #include "sim/cluster.h"

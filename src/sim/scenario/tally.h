@@ -1,4 +1,4 @@
-// Counts happenings to nodes and pods of a simulated cluster, and knows if all of it is well. Thread: one.
+// Counts events of nodes and pods of a simulated cluster, and decides if all of it is well. Thread: one.
 #pragma once
 
 #include "sim/cluster.h"

@@ -211,7 +211,7 @@ Result<Action> read_images(const Place& place, const Machines& machines) {
   return KeepImages{nodes, *to, undeletable.value_or(false)};
 }
 
-/// Other settings of evictions for some nodes, checked as agents will.
+/// Other settings of evictions for some nodes, validated as agents do.
 Result<Action> read_thresholds(const Place& place, const Machines& machines) {
   static constexpr std::array<std::string_view, 6> kSettings = {"evictionHard",
                                                                 "evictionSoft",

@@ -11,7 +11,7 @@ namespace spillway::sim {
 Result<std::vector<TimelineEvent>> parse_timeline(const yaml::Place& scenario,
                                                   const std::vector<MachineSpec>& machines);
 
-/// When the last of them has ended.
+/// The time at which the last event has ended.
 Duration end_of(const std::vector<TimelineEvent>& timeline, std::size_t nodes);
 
 }  // namespace spillway::sim

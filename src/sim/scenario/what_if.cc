@@ -18,7 +18,7 @@ namespace {
 using api::Json;
 
 constexpr std::int64_t kMinutesMax = 60;
-constexpr std::int64_t kMinutesAfter = 15;  // it is watched for so long when all is as before
+constexpr std::int64_t kMinutesAfter = 15;  // time to watch after the last event
 constexpr std::size_t kNodesMax = 1000;
 constexpr std::size_t kNameBytesMax = 253;
 constexpr std::size_t kAmountBytesMax = 32;

@@ -56,7 +56,7 @@ bool pods_fit(const Scenario& scenario) {
   return bytes <= memory_for_pods(scenario) / 4 * 3 * cluster.nodes;
 }
 
-/// Numbers of nodes beyond the last one stand for another one.
+/// Numbers of nodes beyond the last one are mapped to another one.
 void set_nodes(Scenario& scenario, std::int64_t nodes) {
   GeneratedCluster& cluster = cluster_of(scenario);
   cluster.nodes = nodes;
@@ -167,7 +167,7 @@ class Minimising {
   }
 
  private:
-  /// Takes it if it says something else than the best one, can be read, and fails.
+  /// Takes the candidate if it differs from the best one, can be parsed, and fails.
   bool accept(const Scenario& candidate) {
     if (runs_ >= runs_max_) return false;
     std::string text = scenario_yaml(candidate);
@@ -204,7 +204,7 @@ class Minimising {
         const std::size_t count = std::min(size, best_.timeline.size() - from);
         candidate.timeline.erase(begin, begin + static_cast<std::ptrdiff_t>(count));
         if (accept(candidate))
-          better = true;  // the next events stand at `from` now
+          better = true;  // the next events are at `from` now
         else
           from += size;
       }

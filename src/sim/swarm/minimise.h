@@ -1,7 +1,6 @@
 // Makes a failing scenario small: fewest events, then faults, nodes and parts of the cluster, then seconds, as long as
-// it goes on failing. Thread: one. Every candidate is printed and read back before it is tried, so that what comes out
-// is a file that can be played. Source: Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input"
-// (ddmin).
+// it still fails. Thread: one. Every candidate is printed and parsed again before it is tried, so that the result is a
+// file that can be played. Source: Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input" (ddmin).
 #pragma once
 
 #include "sim/scenario/document.h"

@@ -121,8 +121,8 @@ class Drawing {
   }
 
   /// Reserves memory, so that pods that use as much as they request do not meet a soft threshold: only a hard threshold
-  /// is kept from pods. They would be evicted again and again, as the scheduler counts requests, and the cluster would
-  /// not come to rest. The nodes are larger by that amount.
+  /// is subtracted from allocatable. Such pods would be evicted repeatedly, because the scheduler counts requests, and
+  /// the cluster would never be at rest. The nodes are larger by that amount.
   void keep_from_pods(std::int64_t mib, Json& agents) {
     agents["systemReserved"] = Json::object({{"memory", fmt::format("{}Mi", mib)}});
     std::get<GeneratedCluster>(plan_.cluster).memory += mebibytes(mib);
@@ -154,8 +154,8 @@ class Drawing {
     faults.etcd.gap_ppm = ppm(200);
   }
 
-  /// Agents end right after they have begun an eviction: another one comes back to pods that run on, and to pressure
-  /// that lasts, as web servers grow together and take all of their grace to end.
+  /// Agents end right after they have begun an eviction: the next one finds running pods, and lasting pressure, because
+  /// web servers grow together and take all of their grace to end.
   void draw_agent_deaths() {
     plan_.faults.agent_death_ppm = static_cast<std::uint32_t>(agents_.below(800'000));
     draw_growth_together();
@@ -273,8 +273,8 @@ class Drawing {
     }
   }
 
-  /// A pod of a name that is used again and again: the one before it goes at once, or with its grace, and the next one
-  /// may come too early.
+  /// A pod of a name that is reused repeatedly: the one before it is deleted at once, or with its grace, and the next
+  /// one may be created too early.
   void draw_name_again() {
     const std::string name = fmt::format("again-{}", rng_.below(3));
     add(DeleteObject{.kind = "Pod", .name = name, .place = {}, .at_once = one_in(2)});
@@ -282,7 +282,7 @@ class Drawing {
     add(CreateObject{.kind = "Pod", .name = name, .memory_request = "20Mi", .priority_class = {}}, at_ + gap);
   }
 
-  /// A namespace comes and goes while others still write into it.
+  /// A namespace is created and deleted while other clients still write into it.
   void draw_namespace() {
     const std::string name = fmt::format("team-{}", rng_.below(3));
     if (one_in(3)) add(DeleteObject{.kind = "Namespace", .name = name, .place = {}});

@@ -1,6 +1,6 @@
-// The plan of one seed of the swarm: a scenario, drawn. A small cluster, its configuration, a hundred seconds of faults
-// by chance and of events, then everything is healed and has to come to rest. Thread: any (pure): the same seed gives
-// the same plan on every build.
+// The plan of one seed of the swarm: a scenario, drawn. A small cluster, its configuration, a hundred seconds of random
+// faults and of events, then everything is healed and has to come to rest. Thread: any (pure): the same seed gives the
+// same plan on every build.
 #pragma once
 
 #include "sim/scenario/document.h"

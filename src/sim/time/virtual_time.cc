@@ -8,7 +8,7 @@ namespace {
 constexpr std::size_t kQueueTidied = 64;            // shorter queues are not worth it
 constexpr WallTime kEpoch{seconds(1'767'225'600)};  // 2026-01-01T00:00:00Z
 
-/// Each entry of the heap comes before its four children: half as deep as with two, and those lie side by side.
+/// Each entry of the heap precedes its four children: half as deep as with two, and those are adjacent in memory.
 constexpr std::size_t kChildren = 4;
 
 void rise(std::vector<VirtualTime::EventId>& heap, std::size_t at) {
@@ -65,7 +65,7 @@ std::move_only_function<void()> VirtualTime::take(const EventId& id) {
 
 void VirtualTime::cancel(const EventId& id) {
   if (!is_live(id)) return;
-  const std::move_only_function<void()> cancelled = take(id);  // its captures go last: they may set or cancel others
+  const std::move_only_function<void()> cancelled = take(id);  // destroyed last: its captures may set or cancel others
   tidy();
 }
 
@@ -73,7 +73,7 @@ void VirtualTime::tidy() {
   const std::size_t live = slots_.size() - free_slots_.size();
   if (queue_.size() < kQueueTidied || queue_.size() < 2 * live) return;
   std::erase_if(queue_, [this](const EventId& id) { return !is_live(id); });
-  std::ranges::sort(queue_);  // which is a heap
+  std::ranges::sort(queue_);  // a sorted list is a heap
 }
 
 bool VirtualTime::run_next(Instant latest) {

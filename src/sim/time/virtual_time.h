@@ -37,7 +37,7 @@ class VirtualTime {
   /// The wall clock jumps; monotonic time does not notice.
   void jump_wall(Duration by) { wall_offset_ += by; }
 
-  /// Runs everything due up to and including `end`, then stands at `end`.
+  /// Runs everything due up to and including `end`, then sets the time to `end`.
   void run_until(Instant end);
 
   /// Runs the next event alone, if it is due at `latest` or before; false: there is none.

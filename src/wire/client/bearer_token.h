@@ -16,14 +16,14 @@ class BearerToken {
  public:
   BearerToken() = default;  // none
 
-  /// `token` is what counts as long as `file` says nothing better; each may be empty. kInvalid: a line break in it.
+  /// `token` counts as long as `file` contains no other; each may be empty. kInvalid: a line break in it.
   static Result<BearerToken> make(const std::string& token, std::string file);
 
-  /// The value of the header "authorization"; empty: none. A file that cannot be read now, or holds no token, leaves it
-  /// as it was.
+  /// The value of the header "authorization"; empty: none. If the file cannot be read now, or holds no token, the value
+  /// is not changed.
   const std::string& header(Instant now);
 
-  /// The server did not know it.
+  /// The server refused the token.
   void on_refused() { read_at_.reset(); }
 
  private:

@@ -34,9 +34,9 @@ class ClientCredentials {
 
   ClientCredentials(runtime::Loop& loop, CredentialSource source);
 
-  /// Is there something to be shown now? If not, call obtain().
+  /// True if there are credentials now. If not, call obtain().
   bool ready(Now now) const;
-  /// `told` is called once, from the loop, when there are credentials, or with the reason why there are none.
+  /// `told` is called once, from the loop, when there are credentials, or with the error for which there are none.
   void obtain(Ready told);
 
   /// The value of the header "authorization"; empty: none. Only when ready().
@@ -48,7 +48,7 @@ class ClientCredentials {
 
   std::uint64_t generation() const { return generation_; }
 
-  /// The server did not know it.
+  /// The server refused the credentials.
   void on_refused(Instant now);
 
  private:
@@ -64,7 +64,7 @@ class ClientCredentials {
   bool good_ = false;                // a program's answer is at hand
   std::optional<WallTime> expires_;  // end of the credential
   std::optional<Instant> ran_at_;
-  std::optional<Error> failure_;  // why the last run failed
+  std::optional<Error> failure_;  // the error of the last run
   std::unique_ptr<ProgramRun> run_;
   std::vector<Ready> waiting_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

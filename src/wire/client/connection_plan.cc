@@ -7,7 +7,7 @@
 namespace spillway::wire {
 namespace {
 
-/// A read of one node goes before each change of its status.
+/// A read of one node precedes each change of its status.
 bool reads_one_node(api::Method method, std::string_view path) {
   constexpr std::string_view kNodes = "/api/v1/nodes/";
   return method == api::Method::kGet && path.starts_with(kNodes) &&
@@ -59,11 +59,11 @@ Placement place(const PlannedExchange& exchange, std::span<const PlannedConnecti
                 const PlanBounds& bounds) {
   if (exchange.kind == ExchangeKind::kUpgrade)
     return {.what = Placement::What::kOpen, .single = true, .upgrades = true};
-  // One that is open before one that is on its way; a new exchange must not wait for what may fail.
+  // Prefers an open connection to one that is being opened, which may fail.
   for (const bool open : {true, false}) {
     for (const PlannedConnection& each : connections) {
       if ((each.spoken != Spoken::kUndecided) != open || !may_share(each, exchange, bounds)) continue;
-      if (!open && expected == Spoken::kHttp11) continue;  // it is for one call
+      if (!open && expected == Spoken::kHttp11) continue;  // carries one call at a time
       return {.what = Placement::What::kUse, .id = each.id};
     }
   }

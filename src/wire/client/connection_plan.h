@@ -1,7 +1,7 @@
 // Chooses the connection of an HttpClient for an exchange. Pure. Over HTTP/2 calls and streams share a connection up to
-// as many as it takes, then there is another one; heartbeats have connections of their own, so that no list holds them
-// up. Over HTTP/1.1 calls share a few connections and every stream has its own. What leaves HTTP always has its own,
-// over HTTP/1.1. Thread: any. Source: spec "HTTP/2", 8.2.
+// as many as it takes, then there is another one; heartbeats have connections of their own, so that no list delays
+// them. Over HTTP/1.1 calls share a few connections and every stream has its own. Upgraded connections are always
+// separate, over HTTP/1.1. Thread: any. Source: spec "HTTP/2", 8.2.
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -17,7 +17,7 @@ namespace spillway::wire {
 enum class ExchangeKind {
   kCall,
   kStream,
-  kUpgrade,  // asks to leave HTTP
+  kUpgrade,  // requests an upgrade
 };
 
 /// A lane of exchanges: over HTTP/2 exchanges of different lanes share no connection.
@@ -43,7 +43,7 @@ struct PlannedConnection {
 struct PlanBounds {
   std::size_t call_connections_max = 8;   // over HTTP/1.1
   std::size_t http2_connections_max = 8;  // in each lane
-  std::size_t streams_max = 100;          // for a connection whose server has not said how many it takes
+  std::size_t streams_max = 100;          // used until the server has announced its own limit
 };
 
 /// An exchange that waits for a connection.

@@ -30,7 +30,7 @@ std::string system_words(int error) {
   return std::generic_category().message(error);
 }
 
-/// This process's environment with some variables set, as exec() takes it.
+/// This process's environment with some variables set, in the form of exec().
 class Environment {
  public:
   explicit Environment(const std::vector<std::pair<std::string, std::string>>& added) {
@@ -207,7 +207,7 @@ void ProgramRun::read_output() {
 
 void ProgramRun::on_exit() {
   if (output_) read_output();  // its last output; a child of its own may still hold the pipe
-  if (pid_ < 0) return;        // it had printed too much
+  if (pid_ < 0) return;        // too much output
   int status = 0;
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }

@@ -35,7 +35,7 @@ std::string name_of(const CredentialProgram& program);
 Result<ProgramCredential> parse_exec_credential(const CredentialProgram& program, const std::string& text);
 
 /// One run. Its standard output is read, its standard error is this process's, its standard input is empty. Thread: the
-/// loop's. Bounds: kProgramTimeMax, kProgramOutputMax; a program that goes beyond is killed with all its children.
+/// loop's. Bounds: kProgramTimeMax, kProgramOutputMax; a program beyond a bound is killed with all its children.
 class ProgramRun {
  public:
   static constexpr Duration kProgramTimeMax = seconds(60);

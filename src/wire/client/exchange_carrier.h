@@ -1,4 +1,4 @@
-// Port: one open connection of an HttpClient, which carries exchanges and says what becomes of each. Implemented over
+// Port: one open connection of an HttpClient, which carries exchanges and reports the result of each. Implemented over
 // HTTP/1.1 (one at a time) and over HTTP/2 (beside each other). Thread: the client's loop.
 #pragma once
 
@@ -17,17 +17,17 @@ class ExchangeCarrier {
  public:
   /// One request to send. The body of `head` is not used.
   struct Question {
-    api::Request head;                        // as it goes out
+    api::Request head;                        // as it is sent
     std::shared_ptr<const std::string> body;  // null: none
-    std::string authority;                    // the server, as the Host header says it
-    bool upgrades = false;                    // asks to leave HTTP
+    std::string authority;                    // the server, in the form of the Host header
+    bool upgrades = false;                    // requests an upgrade
   };
 
   struct Failure {
     enum class Trace {
-      kUntouched,  // the server says that it has done nothing about it, or it was not sent
-      kSilent,     // no byte of an answer had come
-      kCutOff,     // a part of the answer had come
+      kUntouched,  // the server reports that it has not processed it, or it was not sent
+      kSilent,     // no byte of an answer had arrived
+      kCutOff,     // a part of the answer had arrived
     };
 
     Trace trace = Trace::kSilent;
@@ -50,7 +50,7 @@ class ExchangeCarrier {
 
   virtual ~ExchangeCarrier() = default;
 
-  /// May report from one of the next turns on; over HTTP/1.1 only when nothing is under way.
+  /// May report from one of the next turns on; over HTTP/1.1 only called when no exchange is open.
   virtual void carry(std::uint64_t exchange, Question question) = 0;
   /// Ends the reports about the exchange. Over HTTP/1.1 that closes the connection.
   virtual void cancel(std::uint64_t exchange) = 0;

@@ -124,7 +124,7 @@ void Http2ClientConnection::on_end(StreamId stream, std::optional<Http2ClientSes
   if (failure) {
     using Trace = Failure::Trace;
     Trace trace = failure->untouched ? Trace::kUntouched : Trace::kSilent;
-    if (exchange->head_seen) trace = Trace::kCutOff;  // whatever the server says
+    if (exchange->head_seen) trace = Trace::kCutOff;  // even if the server reports otherwise
     told = Failure{trace, std::move(failure->problem)};
   }
   if (exchange->held.empty()) return finish(exchange->id, std::move(told));
@@ -182,7 +182,7 @@ std::size_t Http2ClientConnection::fill(std::string& ready) {
   return ready.size();
 }
 
-/// Sends at the end of the turn, so that everything the turn adds leaves together.
+/// Sends at the end of the turn, so that all data of the turn are sent together.
 void Http2ClientConnection::flush_at_end() {
   if (std::exchange(flush_due_, true)) return;
   loop_.at_end_of_turn([weak = weak_from_this()] {
@@ -195,7 +195,7 @@ void Http2ClientConnection::flush_at_end() {
 
 void Http2ClientConnection::flush() {
   if (writer_.flush() == SocketWriter::Flushed::kFailed || failed_) {
-    receive();  // the server may have said why
+    receive();  // the server may have sent the reason
     if (!closed_) break_off("connection closed by the server");
     return;
   }

@@ -62,7 +62,7 @@ class Http2ClientConnection final : public ExchangeCarrier,
     StreamId stream = 0;
     bool head_seen = false;
     bool paused = false;
-    std::string held;    // came while it was paused
+    std::string held;    // arrived while it was paused
     bool ended = false;  // while something was held
     std::optional<Failure> failure;
   };
@@ -105,7 +105,7 @@ class Http2ClientConnection final : public ExchangeCarrier,
   bool flush_due_ = false;
   bool input_wants_write_ = false;
   short interest_ = 0;
-  std::size_t exchanges_max_ = 0;  // as the owner knows it
+  std::size_t exchanges_max_ = 0;  // as reported to the owner
 
   std::map<std::uint64_t, Exchange> exchanges_;
   std::map<StreamId, std::uint64_t> streams_;  // streams whose end the session has not reported

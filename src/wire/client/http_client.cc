@@ -19,7 +19,7 @@ namespace spillway::wire {
 namespace {
 
 constexpr int kUnauthorized = 401;
-/// A request that the server says it has not touched is sent so often.
+/// The number of times that a request is sent which the server has not processed.
 constexpr int kTriesMax = 6;
 
 }  // namespace
@@ -59,7 +59,7 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
     if (credentials_.ready(loop_.now())) return admit(id);
     if (without_credentials_.size() >= limits_.waiting_max) return refuse_soon(id);
     without_credentials_.push_back(id);
-    if (without_credentials_.size() > 1) return;  // they were requested already
+    if (without_credentials_.size() > 1) return;  // already requested
     credentials_.obtain([this](const Outcome& outcome) { on_credentials(outcome); });
   }
 
@@ -162,7 +162,7 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
     Spoken spoken = Spoken::kUndecided;
     Lane lane = Lane::kOrdinary;
     bool single = false;
-    bool retired = false;  // it shows what is no longer ours
+    bool retired = false;  // shows outdated credentials
     std::set<std::uint64_t> exchanges;
     std::size_t completed = 0;
     std::optional<runtime::Loop::TimerId> timer;  // connecting, or idle
@@ -192,7 +192,7 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
     });
   }
 
-  /// The queue of exchanges that wait for the same kind of connection, in order. Heartbeats come first, then streams:
+  /// The queue of exchanges that wait for the same kind of connection, in order. Heartbeats are first, then streams:
   /// over HTTP/1.1 they have connections of their own.
   std::deque<std::uint64_t>& queue_of(const PlannedExchange& wanted) {
     if (wanted.lane == Lane::kHeartbeats) return queues_[0];
@@ -347,7 +347,7 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
   void on_dialed(std::uint64_t key, Result<std::unique_ptr<ByteStream>> stream) {
     Connection& connection = connections_.at(key);
     cancel_timer(connection.timer);
-    const std::shared_ptr<ServerDial> dial = std::exchange(connection.dial, nullptr);  // it may be in a call of its own
+    const std::shared_ptr<ServerDial> dial = std::exchange(connection.dial, nullptr);  // may be in a call of its own
     dial->stop();
     loop_.post([dial] {});
     if (!stream) return on_unreachable(key, stream.error().message);
@@ -408,7 +408,7 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
     cancel_timer(connection.timer);
     if (connection.dial) connection.dial->stop();
     if (connection.carrier) connection.carrier->close();
-    loop_.post([dial = connection.dial, carrier = connection.carrier] {});  // it may be in the middle of a call
+    loop_.post([dial = connection.dial, carrier = connection.carrier] {});  // may be in the middle of a call
     serve_soon();
   }
 

@@ -1,5 +1,5 @@
-// An HTTP client for one server, over HTTP/2 if both offer it, else over HTTP/1.1; which connection carries what says
-// connection_plan.h. A request that the server has not touched is sent again, a few times.
+// An HTTP client for one server, over HTTP/2 if both offer it, else over HTTP/1.1; connection_plan.h chooses the
+// connection of each exchange. A request that the server has not processed is sent again, a few times.
 // Thread: the loop it is given, which should be one that may be slow (a LoopThread). Bounds: connections, exchanges
 // that wait, time to connect and to answer.
 #pragma once
@@ -44,7 +44,7 @@ class HttpClient {
     virtual void on_head(const api::Response& head) = 0;
     virtual void on_data(std::string data) = 0;
 
-    /// So many bytes of write() have left.
+    /// So many bytes of write() have been sent.
     virtual void on_written(std::size_t bytes) { static_cast<void>(bytes); }
 
     /// An error means that the answer is missing or cut off: kServiceUnavailable, naming the server.

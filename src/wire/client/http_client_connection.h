@@ -30,7 +30,7 @@ class HttpClientConnection final : public ExchangeCarrier, public std::enable_sh
 
   void start();
 
-  /// A question that asks to leave HTTP: after an answer 101 all that comes is data, and write() sends as it is.
+  /// For a request of an upgrade: after an answer 101 all input is data, and write() sends unframed.
   void carry(std::uint64_t exchange, Question question) override;
   void cancel(std::uint64_t exchange) override;
   void pause(std::uint64_t exchange, bool paused) override;

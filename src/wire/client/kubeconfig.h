@@ -53,9 +53,8 @@ struct KubeconfigChoice {
 };
 
 /// The files as one: of entries with the same name, and of current-context, the first counts. Relative paths are
-/// relative to the folder of the file they stand in. Files that do not exist are passed over, unless there is only one.
-/// kInvalid: one line that names file and field, "/etc/k.conf: clusters[kind].cluster.server: missing"; kNotFound:
-/// there is no file.
+/// relative to the folder of their file. Files that do not exist are skipped, unless there is only one. kInvalid: one
+/// line that names file and field, "/etc/k.conf: clusters[kind].cluster.server: missing"; kNotFound: there is no file.
 Result<Kubeconfig> read_kubeconfig(const std::vector<std::string>& files, const KubeconfigChoice& choice);
 Result<Kubeconfig> read_kubeconfig(const std::string& path);
 /// The same for text; `path` is only for messages and relative paths.

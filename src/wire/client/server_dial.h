@@ -31,7 +31,7 @@ class ServerDial final : public std::enable_shared_from_this<ServerDial> {
   ServerDial(const ServerDial&) = delete;
   ServerDial& operator=(const ServerDial&) = delete;
 
-  /// May report at once. `done` is called once, unless stop() comes before.
+  /// May report at once. `done` is called once, unless stop() is called before.
   void start(std::vector<std::string> addresses, Done done);
   /// Stops the attempt; no outcome is reported afterwards.
   void stop();

@@ -81,7 +81,7 @@ class ApiRelay::Exchange final : public std::enable_shared_from_this<Exchange> {
     });
   }
 
-  /// Ends it without a further word to the sink, which goes.
+  /// Ends the exchange without another call of the sink, which is destroyed.
   void stop() {
     sink_.reset();
     relay_.io_.loop().post([far = relay_.far_, id = id_] {
@@ -124,7 +124,7 @@ class ApiRelay::Exchange final : public std::enable_shared_from_this<Exchange> {
   }
 
   void on_done(const std::optional<Error>& error) {
-    const auto sink = sink_;  // its end may be the end of this
+    const auto sink = sink_;  // its end may destroy this object
     if (!head_) {
       const Error problem = error ? *error : make_error(ErrorCode::kServiceUnavailable, "no answer");
       sink->on_response(status_response(

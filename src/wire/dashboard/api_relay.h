@@ -1,4 +1,4 @@
-// Passes requests on to one API server and its answers back as they come: calls share a few kept connections, every
+// Forwards requests to one API server and returns its answers as they arrive: calls share a few kept connections, every
 // watch has its own. Thread: loop; sockets, TLS and credentials live on a thread of the relay. Bounds: exchanges at a
 // time, time to the header of an answer, bytes under way; a client that reads slowly slows the server down.
 #pragma once
@@ -30,8 +30,9 @@ class ApiRelay {
   ApiRelay(const ApiRelay&) = delete;
   ApiRelay& operator=(const ApiRelay&) = delete;
 
-  /// An answer of the server, also a refusal, goes to `sink` as it is, but for its headers, of which the type stays.
-  /// No answer is a 503 Status, too many exchanges a 429. `id` is the caller's and names the exchange.
+  /// An answer of the server, also a refusal, is passed to `sink` unchanged, except for its headers, of which only the
+  /// type is kept. A missing answer is a 503 Status, too many exchanges a 429. `id` is the caller's and names the
+  /// exchange.
   void open(std::uint64_t id, api::Request request, HttpClient::Kind kind, std::shared_ptr<api::ResponseSink> sink);
   /// The answer is not wanted any more.
   void abandon(std::uint64_t id);

@@ -35,7 +35,7 @@ class CatchingSink final : public api::ResponseSink {
   api::Response answer_;
 };
 
-/// An API server without such a page does not know the path, or forbids it; a page that does not know a node says so.
+/// An API server without such a page answers 404 or 403; a page reports a node that it does not have.
 bool has_no_page(const api::Response& answer) {
   return answer.status == 403 || (answer.status == 404 && answer.body.find("nodes \\\"") == std::string::npos);
 }

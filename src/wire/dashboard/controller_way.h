@@ -1,6 +1,6 @@
 // The way from the dashboard to the pages of the controllers that lead: through the API server they share a process
-// with, else by the address on their lease, as `spillway zones` goes. Thread: loop. Bounds: as of ApiRelay; what is
-// caught on the way, 1 MiB.
+// with, else by the address on their lease, as `spillway zones` does. Thread: loop. Bounds: those of ApiRelay; buffered
+// answers, 1 MiB.
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -23,8 +23,9 @@ namespace spillway::wire {
 class ControllerWay {
  public:
   struct Options {
-    std::string lease_path;  // the controllers' lease at the API server; empty: only the API server is asked
-    /// The address of the leader, with the credentials for it. The error says why no controller can be asked.
+    std::string lease_path;  // the controllers' lease at the API server; empty: only the API server is tried
+    /// The address of the leader, with the credentials for it. The error is the reason why no controller can be
+    /// reached.
     std::function<Result<HttpEndpoint>(const api::Json& lease)> endpoint;
   };
 
@@ -51,7 +52,7 @@ class ControllerWay {
   ApiRelay& api_;
   Options options_;
   std::set<std::uint64_t> open_;
-  std::unique_ptr<ApiRelay> leader_;  // null: not known
+  std::unique_ptr<ApiRelay> leader_;  // null: unknown
   Instant leader_until_{};
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

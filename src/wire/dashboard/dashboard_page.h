@@ -1,5 +1,5 @@
 // The page that shows a cluster to people, as files below …/ui/: the page, its script, its style sheet, and a document
-// that says which server it comes from. It holds nothing of any cluster. Thread: any (pure).
+// that describes its server. It contains no data of a cluster. Thread: any (pure).
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -10,14 +10,14 @@
 
 namespace spillway::wire {
 
-/// The facts that the page knows about its server.
+/// The facts about its server that the page has.
 struct DashboardDoor {
   std::string version;   // true: it can play simulations
   std::string through;   // "dashboard" or "apiserver"
-  bool what_if = false;  // it plays what would happen
+  bool what_if = false;  // allows what-if simulations
   std::string server;    // the API server behind it, "192.0.2.7:6443"; empty: this one
-  /// The root of the files' paths, for a server that knows no difference between "/ui" and "/ui/": "/ui/". Empty: the
-  /// page's links are relative, and "/ui" leads to "/ui/".
+  /// The root of the files' paths, for a server that treats "/ui" and "/ui/" alike: "/ui/". Empty: the page's links are
+  /// relative, and "/ui" leads to "/ui/".
   std::string root = {};
 };
 

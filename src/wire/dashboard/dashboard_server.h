@@ -1,6 +1,6 @@
-// The server behind `spillway dashboard`: the page, and the requests it may make of an API server with the caller's own
-// credentials, for clients that know the path. It keeps nothing. A request passes if it is addressed to this server by
-// a name of its own, knows the token of the path, comes from no page of another origin, and is on the list of
+// The server of `spillway dashboard`: the page, and its requests to an API server with the caller's own credentials,
+// for clients that have the secret path. It stores nothing. A request is forwarded if it is addressed to this server by
+// a name of its own, has the token of the path, is not sent by a page of another origin, and is on the list of
 // proxied_request.h. Thread: loop.
 #pragma once
 
@@ -43,10 +43,10 @@ class DashboardServer final : private RequestHandler {
     telemetry::Log log;
   };
 
-  /// Listens. The error says where, or that there are no random bytes.
+  /// Listens. The error names the address, or the lack of random bytes.
   static Result<std::unique_ptr<DashboardServer>> start(runtime::Loop& loop, Options options);
 
-  /// The URL to open in a browser; any client that knows it acts as the owner of the credentials.
+  /// The URL to open in a browser; any client with it acts as the owner of the credentials.
   std::string url() const;
 
   void stop(runtime::Loop::Task done);

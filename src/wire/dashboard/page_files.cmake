@@ -14,7 +14,7 @@ foreach(part script:app.js style:app.css frame:index.html)
   set(dashboard_${name}_pieces 0)
   if(dashboard_count EQUAL 3)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${dashboard_folder}/${file})
-    # As hexadecimal digits: a list separator or a bracket in the text would not come through CMake's own hands unharmed.
+    # The text as hexadecimal digits: CMake would change list separators and brackets in it.
     file(READ ${dashboard_folder}/${file} hex HEX)
     string(LENGTH "${hex}" length)
     set(begin 0)

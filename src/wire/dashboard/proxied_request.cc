@@ -19,7 +19,7 @@ constexpr std::size_t kSegmentBytesMax = 253;  // as long as the name of an obje
 constexpr std::size_t kPath = 10;              // segments
 constexpr std::size_t kQuestionBytesMax = std::size_t{256} * 1024;
 
-/// One kind of request. "*" stands for any one segment.
+/// One kind of request. "*" matches any one segment.
 struct Allowed {
   Method method;
   std::array<std::string_view, kPath> path;

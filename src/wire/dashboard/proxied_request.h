@@ -1,6 +1,6 @@
 // The requests that the page of `spillway dashboard` may send to the API server with the credentials of the user who
-// started it: a list of reads, the writes of hold and resume, and the question what the user may do. The forwarded
-// request is built from the values that were checked, never from the text that came. Thread: any (pure).
+// started it: a list of reads, the writes of hold and resume, and the review of the user's own rights. The forwarded
+// request is built from the checked values, never from the received text. Thread: any (pure).
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -24,11 +24,12 @@ struct ProxiedRequest {
 /// request; kBadRequest: the target or the body is malformed.
 Result<ProxiedRequest> judge_proxied(const api::Request& asked);
 
-/// Is this value of a Host header the server that listens on `address` and `port`? Another name may lead here as well:
-/// that of a page elsewhere which has had its own name point to this machine. A browser sends the port unless it is 80.
+/// True if this value of a Host header names the server that listens on `address` and `port`. Another name may resolve
+/// to this machine as well: that of a hostile page (DNS rebinding). A browser sends the port unless it is 80.
 bool is_own_host(std::string_view host, std::string_view address, std::uint16_t port);
 
-/// Does the request come from a page of another origin, as far as a browser says so? `scheme`: of this server's own.
+/// True if the request was sent by a page of another origin, as far as a browser reports it. `scheme`: of this server's
+/// own.
 bool is_cross_origin(const api::Request& request, std::string_view scheme = "http");
 
 /// The question of a POST to …/ui/what-if, which no page of another origin can put: kForbidden, or a body of a type

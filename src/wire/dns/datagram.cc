@@ -66,7 +66,7 @@ Result<Socket> open_socket(const Place& place, const std::string& name) {
   return socket;
 }
 
-/// The control message with which an answer leaves from the address that the query came to.
+/// The control message with which an answer is sent from the address at which the query arrived.
 void keep_arrival(msghdr& message, DatagramPath& path) {
   for (cmsghdr* each = CMSG_FIRSTHDR(&message); each != nullptr; each = CMSG_NXTHDR(&message, each)) {
     const bool v4 = each->cmsg_level == IPPROTO_IP && each->cmsg_type == IP_PKTINFO;
@@ -142,7 +142,7 @@ void send_datagram(const Socket& socket, const DatagramPath& path, std::string_v
     message.msg_controllen = path.arrival_bytes;
     if (auto* const header = CMSG_FIRSTHDR(&message);
         header != nullptr && header->cmsg_level == IPPROTO_IP && header->cmsg_type == IP_PKTINFO)
-      reinterpret_cast<in_pktinfo*>(CMSG_DATA(header))->ipi_ifindex = 0;  // the route decides, the address stays
+      reinterpret_cast<in_pktinfo*>(CMSG_DATA(header))->ipi_ifindex = 0;  // the route decides, the address is fixed
   }
   [[maybe_unused]] const ssize_t sent = ::sendmsg(socket.fd(), &message, MSG_NOSIGNAL);
 }

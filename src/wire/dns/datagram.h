@@ -18,11 +18,11 @@
 
 namespace spillway::wire {
 
-/// A datagram's other end, and the address of this machine that it came to: the answer leaves from there.
+/// A datagram's other end, and the address of this machine at which it arrived: the answer is sent from there.
 struct DatagramPath {
   sockaddr_storage peer{};
   socklen_t peer_length = 0;
-  std::array<std::byte, CMSG_SPACE(sizeof(std::array<std::byte, 20>))> arrival{};  // the control message, as it came
+  std::array<std::byte, CMSG_SPACE(sizeof(std::array<std::byte, 20>))> arrival{};  // the control message, as received
   std::size_t arrival_bytes = 0;
 
   api::IpAddress peer_address() const;

@@ -39,7 +39,7 @@ class DnsServer {
   DnsServer(const DnsServer&) = delete;
   DnsServer& operator=(const DnsServer&) = delete;
 
-  /// Where it listens.
+  /// The addresses on which it listens.
   const std::vector<DnsServerPlace>& places() const { return places_; }
 
  private:

@@ -247,7 +247,7 @@ class AnswerPrinter {
   Sections sections_;
 };
 
-/// An answer without records: header, and the question if it is known.
+/// An answer without records: header, and the question if it could be parsed.
 std::string print_rcode(const DnsQuery& query, std::uint8_t rcode) {
   return packet_bytes(make_header(query, false, rcode).get());
 }
@@ -256,7 +256,7 @@ std::string print_rcode(const DnsQuery& query, std::uint8_t rcode) {
 std::string format_error(std::string_view bytes) {
   std::string reply(bytes.substr(0, kHeaderBytes));
   const auto second = static_cast<unsigned char>(reply[2]);
-  reply[2] = static_cast<char>(0x80U | (second & 0x79U));  // an answer; opcode and RD as they came
+  reply[2] = static_cast<char>(0x80U | (second & 0x79U));  // an answer; opcode and RD as received
   reply[3] = static_cast<char>(dns::Rcode::kFormatError);
   std::fill(reply.begin() + 4, reply.end(), '\0');
   return reply;

@@ -1,6 +1,6 @@
 // Messages of the Domain Name System: bytes to values and back. Nothing that a client or a server sends is trusted:
 // sections and sizes are checked before names are read. Thread: any (pure).
-// Source: RFC 1035, RFC 2308, RFC 6891 (EDNS). Only message.cc knows ldns.
+// Source: RFC 1035, RFC 2308, RFC 6891 (EDNS). Only message.cc uses ldns.
 #pragma once
 
 #include "policy/dns/record.h"
@@ -32,15 +32,15 @@ struct DnsQuery {
   dns::Question question;
   bool has_edns = false;
   std::uint8_t edns_version = 0;
-  std::uint16_t edns_bytes = 0;  // that the client takes by UDP
+  std::uint16_t edns_bytes = 0;  // accepted by the client over UDP
   bool dnssec_ok = false;
 
   /// The bytes that an answer by UDP may have.
   std::size_t udp_answer_max() const;
 };
 
-/// A message that is no query that can be understood. `reply`: what says so; empty: nothing is to be said, because it
-/// is an answer, or too short to have a header.
+/// A message that is no valid query. `reply`: the error answer; empty: no answer is sent, because it is an answer
+/// itself, or too short for a header.
 struct BadMessage {
   std::string reply;
 };
@@ -61,7 +61,7 @@ struct OutgoingQuery {
   bool checking_disabled = false;
 };
 
-/// Empty: the name is not one that can be asked for.
+/// Empty: the name cannot be queried.
 std::string print_query(const OutgoingQuery& query);
 
 /// nullopt: it is no answer to `query`, or none that can be understood. The id, and the question with its type and

@@ -15,7 +15,7 @@ namespace spillway::wire {
 namespace {
 
 constexpr std::size_t kQueriesBytes = 16384;
-// Connections that are taken in a turn.
+// Connections accepted in a turn.
 constexpr int kAcceptsOfTurn = 32;
 
 }  // namespace
@@ -112,7 +112,7 @@ void StreamClients::answer(ConnectionId id, std::string_view message) {
   if (message.empty() || message.size() > kDnsMessageMax) return;
   append_frame(connection.unsent, message);
   if (connection.unsent.size() > kUnsentMax) return close(id);
-  // The messages that wait behind a full connection go on in a turn of their own.
+  // The messages that wait behind a full connection are handled in a turn of their own.
   loop_.at_end_of_turn([this, id, alive = std::weak_ptr(alive_)] {
     if (!alive.expired()) on_ready(id);
   });

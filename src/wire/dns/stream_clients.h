@@ -1,7 +1,7 @@
-// Clients that ask by TCP: connections with time-outs. Thread: loop. Bounds: kConnectionsMax connections,
+// DNS clients over TCP: connections with time-outs. Thread: loop. Bounds: kConnectionsMax connections,
 // kConnectionsPerClient of one address, kQueriesOfConnection queries of one wait at a time (the rest stays with the
-// client), kUnsentMax bytes of answers that a client does not take, after which its connection is closed. A connection
-// on which no query has come for kIdle is closed, also in the middle of one. Source: RFC 7766.
+// client), kUnsentMax bytes of answers that a client does not read, after which its connection is closed. A connection
+// without a query for kIdle is closed, also in the middle of one. Source: RFC 7766.
 #pragma once
 
 #include "api/text/ip_address.h"
@@ -66,7 +66,7 @@ class StreamClients {
   /// False: the connection has been closed.
   bool read(ConnectionId id, Connection& connection);
   bool send(ConnectionId id, Connection& connection);
-  /// Hands over the messages that have come whole.
+  /// Passes on the messages that have arrived completely.
   void take_messages(ConnectionId id);
   void settle(ConnectionId id);
   void watch_idle(ConnectionId id, Instant due);

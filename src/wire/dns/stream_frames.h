@@ -17,7 +17,7 @@ inline void append_frame(std::string& stream, std::string_view message) {
   stream += message;
 }
 
-/// The message that the stream begins with. nullopt: it has not come whole yet.
+/// The message at the beginning of the stream. nullopt: it has not arrived completely yet.
 inline std::optional<std::string_view> first_frame(std::string_view stream) {
   if (stream.size() < kFrameLengthBytes) return std::nullopt;
   const std::size_t size =

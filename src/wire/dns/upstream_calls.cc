@@ -15,7 +15,7 @@ namespace spillway::wire {
 namespace {
 
 constexpr std::size_t kAnswerBytes = 65536;
-// Datagrams that are read in a turn: forged ones may come in numbers.
+// Datagrams read in a turn: forged ones may arrive in numbers.
 constexpr int kForgeriesOfTurn = 16;
 }  // namespace
 
@@ -83,7 +83,7 @@ void UpstreamCalls::read_datagrams(dns::AskId id, Call& call) {
     const ssize_t size = ::recv(call.socket.fd(), buffer.data(), buffer.size(), 0);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (size < 0) return finish(id, std::nullopt);
-    // A datagram with another id or question is forged, or late; the right one may still come.
+    // A datagram with another id or question is forged, or late; the right one may still arrive.
     auto answer = parse_answer({buffer.data(), static_cast<std::size_t>(size)}, call.query);
     if (answer) return finish(id, std::move(answer));
   }

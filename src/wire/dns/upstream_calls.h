@@ -1,6 +1,6 @@
-// Asks other DNS servers: one socket for each question, with a random port and a random id; an answer counts only if it
-// comes from the server that was asked, with the id and the question that were sent. Thread: loop. Bounds: as many
-// questions as the resolver asks; it ends each in time (dns/resolver.h). An answer of up to 65,535 bytes is read.
+// Queries other DNS servers: one socket for each query, with a random port and a random id; an answer counts only if it
+// is from the queried server, with the id and the question that were sent. Thread: loop. Bounds: as many queries as the
+// resolver sends; it ends each in time (dns/resolver.h). An answer of up to 65,535 bytes is read.
 #pragma once
 
 #include "runtime/loop.h"

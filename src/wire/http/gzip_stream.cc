@@ -12,7 +12,7 @@ namespace spillway::wire {
 
 namespace {
 
-constexpr int kGzipWindow = 15 + 16;  // zlib's way to ask for a gzip header
+constexpr int kGzipWindow = 15 + 16;  // zlib's value for a gzip header
 constexpr int kMemoryLevel = 8;
 constexpr std::size_t kStepBytes = std::size_t{64} * 1024;
 

@@ -1,5 +1,5 @@
-// Compresses a body piece by piece, so that a large one neither holds up its thread nor is in memory twice.
-// Thread: one at a time. Only gzip_stream.cc knows zlib. Source: RFC 1952; spec "API server contract", 4.4.
+// Compresses a body piece by piece, so that a large one neither blocks its thread nor is in memory twice. Thread: one
+// at a time. Only gzip_stream.cc uses zlib. Source: RFC 1952; spec "API server contract", 4.4.
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -27,7 +27,7 @@ class GzipStream {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Says so in the head of an answer.
+/// Adds the headers of a compressed answer.
 void announce_gzip(api::Response& head);
 
 /// True if Accept-Encoding offers gzip.

@@ -40,8 +40,8 @@ std::string format_response_head(const api::Response& response, const ResponseFr
 /// The same of an answer after which the connection is not HTTP any more: all headers as they are.
 std::string format_upgrade_head(const api::Response& response);
 
-/// Request line and headers with the empty line; `host` as the Host header says it. Content-Length is set if there is a
-/// body (of `body_bytes`; request.body is not used) or the method expects one.
+/// Request line and headers with the empty line; `host`: the value of the Host header. Content-Length is set if there
+/// is a body (of `body_bytes`; request.body is not used) or the method expects one.
 std::string format_request_head(const api::Request& request, std::size_t body_bytes, std::string_view host);
 
 /// "Sun, 06 Nov 1994 08:49:37 GMT".

@@ -22,11 +22,11 @@ struct RequestBounds {
 /// Shares of the connections (connection_table.h). Vital clients have those that the others may not take.
 struct ConnectionBounds {
   std::size_t connections_max = 4096;
-  /// Connections of clients that have not authenticated, all together and from one address; an older one goes for a
-  /// newer one.
+  /// Connections of clients that have not authenticated, all together and from one address; an older one is closed for
+  /// a newer one.
   std::size_t unproven_max = 1024;
   std::size_t unproven_per_address_max = 512;
-  /// Connections of clients that are not vital; one that is idle goes for a new one.
+  /// Connections of clients that are not vital; an idle one is closed for a new one.
   std::size_t ordinary_max = 2048;
 };
 
@@ -35,7 +35,7 @@ struct WaitingBounds {
   std::size_t total_bytes_max = std::size_t{256} * 1024 * 1024;
   /// The last part is for vital clients.
   std::size_t ordinary_bytes_max = std::size_t{192} * 1024 * 1024;
-  /// For one client that is not vital, unless it is a single answer.
+  /// The bound of one client that is not vital, unless it is a single answer.
   std::size_t client_bytes_max = std::size_t{64} * 1024 * 1024;
   /// A request is answered before it is carried out (429) when less room than this is left.
   std::size_t room_bytes = std::size_t{16} * 1024 * 1024;
@@ -71,7 +71,7 @@ struct HttpLimits {
   Duration handshake_max = seconds(5);
   Duration header_max = seconds(10);        // from the first byte of a request to the end of its header
   Duration body_max = seconds(60);          // from there to the end of its body
-  Duration unproven_idle_max = seconds(5);  // between requests, and before the first, of a client not known
+  Duration unproven_idle_max = seconds(5);  // between requests, and before the first, of an unknown client
   Duration idle_max = seconds(120);         // between requests of others
   /// A client has to take so much of what waits for it within this time, or the connection is closed; within the
   /// shorter one when half of the bytes that may wait do.

@@ -2,8 +2,8 @@
 
 #include "base/ascii.h"
 
-// Beast 1.81 asserts that the end of a last chunk, "0\r\n" CRLF, never comes in two pieces; it may, and is then read
-// correctly.
+// Beast 1.81 asserts that the end of a last chunk, "0\r\n" CRLF, never arrives in two pieces; it may, and is then
+// parsed correctly.
 #define BOOST_DISABLE_ASSERTS
 
 #include <boost/beast/http/basic_parser.hpp>
@@ -60,13 +60,13 @@ std::size_t pump(http::basic_parser<kIsRequest>& parser, std::string& input, std
   return used;
 }
 
-/// Measures the head of a request as its bytes come, each once.
+/// Measures the head of a request as its bytes arrive, each once.
 class HeadMeter {
  public:
   explicit HeadMeter(const RequestBounds& bounds) : bounds_(bounds) {}
 
-  /// `input`: what has come and was not consumed; its beginning may have been measured before. Zero, or the HTTP status
-  /// of a head that is too long.
+  /// `input`: the received bytes that are not consumed; their beginning may have been measured before. Zero, or the
+  /// HTTP status of a head that is too long.
   int measure(std::string_view input) {
     std::size_t at = measured_;
     while (!complete_ && at < input.size()) {
@@ -128,7 +128,7 @@ struct RequestParser::Impl {
     api::Request request;
     int version = 11;
     bool has_host = false;
-    std::string_view host_problem;  // why the request is refused for its Host; empty: it is not
+    std::string_view host_problem;  // why the request is refused for its Host; empty: valid
     bool expects_continue = false;
 
    private:

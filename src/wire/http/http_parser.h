@@ -1,6 +1,6 @@
 // HTTP/1.1 messages from bytes, for servers (requests) and clients (answers). Fed from the front of a buffer as data
-// comes; bodies by Content-Length, chunked or, for answers, until the connection ends. Thread: one at a time.
-// Only http_parser.cc knows Beast. Source: RFC 9112.
+// arrive; bodies by Content-Length, chunked or, for answers, until the connection ends. Thread: one at a time. Only
+// http_parser.cc uses Beast. Source: RFC 9112.
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -30,13 +30,13 @@ class RequestParser {
   RequestParser(const RequestParser&) = delete;
   RequestParser& operator=(const RequestParser&) = delete;
 
-  /// Consumes bytes from the front of `input`. kBadRequest: malformed, or a head or chunk too long (http_status() says
-  /// which). kRequestEntityTooLarge: "limit is N". After an error the connection can only be answered and closed.
+  /// Consumes bytes from the front of `input`. kBadRequest: malformed, or a head or chunk too long (http_status() has
+  /// the code). kRequestEntityTooLarge: "limit is N". After an error the connection can only be answered and closed.
   Result<Step> feed(std::string& input);
   /// The status for an error of feed(): 413, 414 (request line), 431 (fields, or the head as a whole), else 400.
   int http_status() const;
 
-  /// The request as far as it is known: its header after kBody, and after an error what preceded it.
+  /// The parsed part of the request: its header after kBody, and after an error the part before it.
   const api::Request& request() const;
   /// The complete request; the parser then expects the next one.
   api::Request take();
@@ -58,7 +58,7 @@ class ResponseParser {
  public:
   enum class Step { kNeedMore, kBody, kDone };
 
-  /// Says if the request asked to leave HTTP: then 101 is an answer, without a body, and no interim one.
+  /// kAsked: the request was for an upgrade: then 101 is an answer, without a body, and no interim one.
   enum class Upgrade { kNotAsked, kAsked };
 
   /// `to`: the method of the request (an answer to HEAD has no body).

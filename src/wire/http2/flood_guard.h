@@ -1,6 +1,6 @@
-// Tells an HTTP/2 client that asks nothing and makes work from one that uses the protocol: counts frames that cost the
-// server something and carry no request. Pure; time is an argument. Thread: one at a time. Source: CVE-2019-9511 to
-// -9518, CVE-2023-44487; spec "HTTP/2", 5.
+// Detects an HTTP/2 client that causes work without requests: counts frames that cost the server something and carry no
+// request. Pure; time is an argument. Thread: one at a time. Source: CVE-2019-9511 to -9518, CVE-2023-44487; spec
+// "HTTP/2", 5.
 #pragma once
 
 #include "base/time.h"
@@ -22,7 +22,7 @@ class FloodGuard {
     kWindowUpdate,
   };
 
-  /// A frame came. False: there were too many of its kind.
+  /// Counts a received frame. False: there were too many of its kind.
   [[nodiscard]] bool allows(Frame frame, Instant now);
 
   void on_stream_opened() { ++streams_; }

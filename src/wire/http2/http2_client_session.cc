@@ -65,7 +65,7 @@ struct Http2ClientSession::Impl final : Http2Core {
     const auto stream = streams.extract(id);
     if (!stream) return;
     const Stream& asked = stream.mapped();
-    if (asked.body && asked.body_sent < asked.body->size()) reset(id, Http2Code::kCancel);  // it needs no more of it
+    if (asked.body && asked.body_sent < asked.body->size()) reset(id, Http2Code::kCancel);  // the rest is not needed
     handler.on_end(id, std::nullopt);
   }
 
@@ -73,13 +73,13 @@ struct Http2ClientSession::Impl final : Http2Core {
     const auto stream = streams.extract(id);
     if (!stream) return;
     unwanted_bytes_max += bounds.stream_window_bytes;       // nghttp2 may have reset it
-    const bool untouched = code == NGHTTP2_REFUSED_STREAM;  // nghttp2 says so, too, of what a GOAWAY forestalls
+    const bool untouched = code == NGHTTP2_REFUSED_STREAM;  // nghttp2 reports this also for streams refused by a GOAWAY
     handler.on_end(id, Failure{untouched, fmt::format("the stream was reset ({})", nghttp2_http2_strerror(code))});
   }
 
   Http2BodyPart next_body(StreamId id, std::size_t max) override {
     const auto found = streams.find(id);
-    if (found == streams.end()) return {};  // it is being reset
+    if (found == streams.end()) return {};  // being reset
     const std::string_view rest = std::string_view(*found->second.body).substr(found->second.body_sent);
     return {.bytes = rest.substr(0, max), .last = rest.size() <= max};
   }

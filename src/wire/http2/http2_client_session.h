@@ -23,7 +23,7 @@ class Http2ClientSession {
 
   /// The reason why there is no answer, or only a part of one.
   struct Failure {
-    bool untouched = false;  // the server says that it has done nothing about the request, or it was not sent
+    bool untouched = false;  // the server has not processed the request, or it was not sent
     std::string problem;
   };
 
@@ -61,7 +61,7 @@ class Http2ClientSession {
 
   /// Sends a request; request.body is not used. `body`: null for none. nullopt: takes_requests() is false.
   std::optional<StreamId> ask(const api::Request& head, std::string_view authority, Body body);
-  /// A body's bytes were used: as many more may come.
+  /// Bytes of a body were used: the peer may send as many more.
   void consume(StreamId stream, std::size_t bytes);
   /// Takes a request back: no event about it follows.
   void take_back(StreamId stream);

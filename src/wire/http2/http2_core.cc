@@ -34,7 +34,7 @@ struct OptionFree {
   void operator()(nghttp2_option* option) const { nghttp2_option_del(option); }
 };
 
-/// Fields that say how HTTP/1.1 frames a message, which HTTP/2 has no place for.
+/// Fields for the framing of HTTP/1.1, which HTTP/2 forbids.
 bool is_of_connection(std::string_view name) {
   return name == "connection" || name == "transfer-encoding" || name == "keep-alive" || name == "proxy-connection" ||
          name == "upgrade";
@@ -213,7 +213,7 @@ void Http2Core::count(FloodGuard::Frame frame) {
   terminate(Http2Code::kEnhanceYourCalm);
 }
 
-/// nghttp2 has checked that names and values are ones, and that each pseudo field comes once and first.
+/// nghttp2 has validated names and values, and that each pseudo field is at the beginning and there once.
 int Http2Core::add_field(Head& head, std::string_view name, std::string_view value) {
   head.bytes += name.size() + value.size() + kFieldOverhead;
   ++head.fields;
@@ -231,7 +231,7 @@ int Http2Core::add_field(Head& head, std::string_view name, std::string_view val
     std::from_chars(value.data(), value.data() + value.size(), head.status);
   } else if (name == ":authority") {
     head.headers.emplace_back("host", value);
-  } else if (name == "cookie" && find(name) != head.headers.end()) {  // may come in pieces: RFC 9113, 8.2.3
+  } else if (name == "cookie" && find(name) != head.headers.end()) {  // cookies may be split: RFC 9113, 8.2.3
     find(name)->second += fmt::format("; {}", value);
   } else if (name == "host" && find(name) != head.headers.end()) {
     return 0;

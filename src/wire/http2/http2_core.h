@@ -1,6 +1,6 @@
 // The common part of both ends of an HTTP/2 connection, as a state machine without I/O: bytes in and out, heads of
-// messages as they come, bodies in both directions, and the limits against a peer that makes work. Only the sessions of
-// this folder include it, and know nghttp2. Thread: one at a time. Source: RFC 9113, RFC 7541; spec "HTTP/2", 3-5, 8.
+// messages as they arrive, bodies in both directions, and the limits against a peer that causes work. Only the sessions
+// of this folder include it, and use nghttp2. Thread: one at a time. Source: RFC 9113, RFC 7541; spec "HTTP/2", 3-5, 8.
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -27,7 +27,7 @@ class Http2Core {
  public:
   enum class Role { kServer, kClient };
 
-  /// The head of a message, as far as it has come. What comes beyond the bounds is left out.
+  /// The head of a message, as far as it has arrived. Fields beyond the bounds are left out.
   struct Head {
     std::string method;  // set for a request
     std::string path;
@@ -41,7 +41,7 @@ class Http2Core {
   /// Fields in nghttp2's form; points into the headers it was made from.
   class FieldList {
    public:
-    /// Pseudo fields come first. Names become lower-case; what only HTTP/1.1 has a place for is left out.
+    /// Pseudo fields are first. Names become lower-case; fields that only HTTP/1.1 has are left out.
     void add(std::string_view name, std::string_view value);
     std::vector<nghttp2_nv> list();
 
@@ -106,7 +106,7 @@ class Http2Core {
   std::map<Http2StreamId, Head> heads_;
   std::set<Http2StreamId> answered_;  // open streams of a server whose answer has begun; as many as may be open
   std::string* out_ = nullptr;        // the output of the pull() under way
-  std::string_view sending_;          // the part of a body that goes into the frame at hand
+  std::string_view sending_;          // body bytes for the present frame
 };
 
 }  // namespace spillway::wire

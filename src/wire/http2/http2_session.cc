@@ -37,7 +37,7 @@ struct Http2Session::Impl final : Http2Core {
 
   void on_body_sent(StreamId stream, std::size_t bytes) override { handler.on_body_sent(stream, bytes); }
 
-  /// A request that was answered before all of it had come: the rest is not waited for.
+  /// A request that was answered before all of it had arrived: the rest is not read.
   void on_sent(const nghttp2_frame& frame) override {
     const bool answers = frame.hd.type == NGHTTP2_DATA || frame.hd.type == NGHTTP2_HEADERS;
     if (answers && (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0 &&

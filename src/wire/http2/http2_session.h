@@ -26,7 +26,7 @@ class Http2Session {
 
   enum class Body { kNone, kFollows };
 
-  /// The share of an answer in the connection: a lower urgency goes first; incremental ones take turns.
+  /// The priority of an answer in the connection: a lower urgency is sent first; incremental ones take turns.
   struct Priority {
     std::uint32_t urgency = 3;  // 0 to 7
     bool incremental = true;
@@ -45,7 +45,7 @@ class Http2Session {
     virtual void on_body_end(StreamId stream) = 0;
     /// The stream is no more, complete or not.
     virtual void on_stream_closed(StreamId stream) = 0;
-    /// The next `max` bytes at most of the body of an answer. They stay where they are until on_body_sent().
+    /// The next `max` bytes at most of the body of an answer. They stay valid until on_body_sent().
     virtual BodyPart next_body(StreamId stream, std::size_t max) = 0;
     virtual void on_body_sent(StreamId stream, std::size_t bytes) = 0;
   };
@@ -66,17 +66,17 @@ class Http2Session {
   /// The reason why we ended it, if it was because of frames of the client.
   std::optional<FloodGuard::Frame> flood() const;
 
-  /// Sends the head of an answer; 100 comes before another one. With kFollows next_body() is asked for the body.
+  /// Sends the head of an answer; 100 precedes another one. With kFollows next_body() is called for the body.
   void respond(StreamId stream, const api::Response& head, Body body);
   /// More bytes of a body are ready.
   void resume(StreamId stream);
   void set_priority(StreamId stream, Priority priority);
-  /// A body's bytes were used, or dropped: as many more may come.
+  /// Bytes of a body were used, or dropped: the client may send as many more.
   void consume(StreamId stream, std::size_t bytes);
   void reset(StreamId stream, Code code);
 
   void ping();
-  /// Takes no new streams; the present ones go on.
+  /// Accepts no new streams; the present ones continue.
   void go_away();
   /// The connection ends as soon as the peer was sent this code.
   void terminate(Code code);

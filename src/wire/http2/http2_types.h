@@ -21,7 +21,7 @@ enum class Http2Code : std::uint32_t {
   kHttp11Required = 13,
 };
 
-/// The next bytes of a body. Neither bytes nor the last: more comes later.
+/// The next bytes of a body. Neither bytes nor the last: more will follow later.
 struct Http2BodyPart {
   std::string_view bytes;
   bool last = false;

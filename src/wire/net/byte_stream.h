@@ -21,7 +21,7 @@ namespace spillway::wire {
 struct PeerCertificate {
   std::string common_name;
   std::vector<std::string> organizations;
-  std::optional<std::string> problem;  // why it is not to be believed; nullopt: it verified
+  std::optional<std::string> problem;  // why it is not trusted; nullopt: verified
   std::optional<WallTime> end = {};    // end of its validity; connections may outlive it
 
   friend bool operator==(const PeerCertificate&, const PeerCertificate&) = default;
@@ -34,7 +34,7 @@ class ByteStream {
     kWaitRead,   // nothing moved; try again when the socket is readable
     kWaitWrite,  // … writable
     kEnd,        // the peer has closed its side
-    kFailed,     // the connection is unusable; `problem` says why
+    kFailed,     // the connection is unusable; `problem` is the error
   };
 
   struct Moved {
@@ -50,7 +50,7 @@ class ByteStream {
   virtual Step handshake() = 0;
   virtual Moved read(std::span<char> into) = 0;
   virtual Moved write(std::string_view from) = 0;
-  /// Tells the peer that nothing more comes; best effort.
+  /// Notifies the peer that no more data follow; best effort.
   virtual void end_writing() = 0;
   /// Bytes that read() can return although the socket is not readable.
   virtual bool has_buffered() const = 0;

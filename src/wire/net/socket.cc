@@ -160,7 +160,7 @@ Result<std::optional<Socket>> accept_from(const Socket& listener) {
       tune_connection(socket.fd());
       return std::optional(std::move(socket));
     }
-    if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;  // that client is gone; the next one
+    if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;  // the client is gone; the next one
     if (errno == EAGAIN) return std::optional<Socket>();
     return make_error(ErrorCode::kServiceUnavailable, "accept: {}", words(errno));
   }

@@ -12,7 +12,7 @@
 
 namespace spillway::wire {
 
-/// An open socket; closed when it goes.
+/// An open socket; closed by the destructor.
 class Socket {
  public:
   Socket() = default;
@@ -51,13 +51,13 @@ Result<std::optional<Socket>> accept_from(const Socket& listener);
 /// if the peer is gone.
 std::string peer_network(const Socket& socket);
 
-/// The address of the peer; an IPv4 address that came by IPv6 is written as such.
+/// The address of the peer; an IPv4 address mapped into IPv6 is written as IPv4.
 std::string peer_address(const Socket& socket);
 
-/// Bytes that were written and that the peer's system has not taken yet; 0 if that cannot be told.
+/// Bytes that were written and not acknowledged by the peer yet; 0 if unknown.
 std::size_t untaken_bytes(const Socket& socket);
 
-/// When the socket is closed, the peer sees a failure instead of an end, and bytes that it has not taken are lost.
+/// Makes closing the socket a failure for the peer instead of an end; unread bytes are lost.
 void close_as_failure(const Socket& socket);
 
 /// Begins to connect; the socket becomes writable when that has succeeded or failed.

@@ -45,7 +45,7 @@ SocketWriter::Flushed SocketWriter::flush() {
     written_bytes_ += moved.bytes;
     if (empty()) source_.on_sent();
   }
-  // Nothing waits: give the memory back, a connection may stay idle for long.
+  // Nothing waits: releases the memory, because a connection may stay idle for long.
   ready_ = {};
   sent_ = 0;
   return Flushed::kOk;

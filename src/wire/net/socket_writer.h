@@ -1,5 +1,5 @@
-// Sends what a connection has to say, as its socket takes it. Thread: the connection's loop. Bounds: 64 KiB are made
-// ready at once and 512 KiB in one flush(); what else waits stays with the source.
+// Sends the output of a connection, as fast as its socket accepts it. Thread: the connection's loop. Bounds: 64 KiB are
+// made ready at once and 512 KiB in one flush(); the rest waits in the source.
 #pragma once
 
 #include "wire/net/byte_stream.h"
@@ -15,7 +15,7 @@ class SocketWriter {
   /// Made ready before it is handed to the socket.
   static constexpr std::size_t kReadyMax = std::size_t{64} * 1024;
 
-  /// Port: where the bytes come from.
+  /// Port: the source of the bytes.
   class Source {
    public:
     virtual ~Source() = default;

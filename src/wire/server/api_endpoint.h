@@ -13,7 +13,7 @@ namespace spillway::wire {
 
 class ApiEndpoint final : public RequestHandler {
  public:
-  /// Both must outlive the endpoint.
+  /// Both references must outlive the endpoint.
   ApiEndpoint(runtime::Loop& loop, apiserver::ApiServer& server) : loop_(loop), server_(server) {}
 
   ~ApiEndpoint() override;

@@ -39,7 +39,7 @@ void add_group(api::UserInfo& user, std::string_view group) {
   if (std::ranges::find(user.groups, group) == user.groups.end()) user.groups.emplace_back(group);
 }
 
-/// The user as whom an administrator asks to act; nullopt: the request does not impersonate.
+/// The user that an administrator impersonates; nullopt: the request does not impersonate.
 Result<std::optional<api::UserInfo>> impersonated(const api::Request& request) {
   api::UserInfo target;
   target.name = request.header("impersonate-user");
@@ -66,7 +66,7 @@ Result<std::optional<api::UserInfo>> impersonated(const api::Request& request) {
   return std::optional(std::move(target));
 }
 
-/// Splits one line of CSV; fields may stand in double quotes, a quote within is doubled.
+/// Splits one line of CSV; fields may be in double quotes, a quote within is doubled.
 Result<std::vector<std::string>> split_csv(std::string_view line) {
   std::vector<std::string> fields(1);
   bool quoted = false;

@@ -1,5 +1,5 @@
 // Identifies the sender of a request: by client certificate, bearer token (of a static file, of a service account, or
-// of a machine that is to become a node), or as anonymous; and the user as whom an administrator acts. Thread: any
+// of a machine that is to become a node), or as anonymous; and the user that an administrator impersonates. Thread: any
 // (immutable once made). Source: spec "API server contract", 19.1-19.3; Kubernetes docs, "Authenticating".
 #pragma once
 
@@ -36,7 +36,7 @@ struct TokenEntry {
 Result<std::vector<TokenEntry>> parse_token_file(std::string_view text, std::string_view file);
 Result<std::vector<TokenEntry>> read_token_file(const std::string& path);
 
-/// The token of "Bearer TOKEN"; nullopt for other schemes, which we do not know.
+/// The token of "Bearer TOKEN"; nullopt for other schemes, which are not supported.
 std::optional<std::string_view> bearer_token(std::string_view header);
 
 class Authenticator final : public apiserver::TokenAuthenticator {
@@ -47,8 +47,8 @@ class Authenticator final : public apiserver::TokenAuthenticator {
 
   struct Options {
     std::vector<TokenEntry> tokens;
-    std::shared_ptr<const TokenKey> account_key;                       // null: no service account token is known
-    std::shared_ptr<const BootstrapTokenTable> bootstrap_tokens = {};  // null: none is known
+    std::shared_ptr<const TokenKey> account_key;                       // null: service account tokens are refused
+    std::shared_ptr<const BootstrapTokenTable> bootstrap_tokens = {};  // null: they are refused
     Tokens judged = Tokens::kHere;
     telemetry::Registry* metrics = nullptr;  // must outlive it; nullptr: nothing is counted
     /// The user of a request without credentials.
@@ -68,7 +68,7 @@ class Authenticator final : public apiserver::TokenAuthenticator {
   Result<UserPtr> authenticate(const std::optional<PeerCertificate>& certificate, const api::Request& request,
                                WallTime now, UserPtr& of_certificate) const;
 
-  /// As authenticate(), but ignores impersonation: the real sender.
+  /// Authenticates like authenticate(), but ignores impersonation: the real sender.
   Result<api::UserInfo> identify(const std::optional<PeerCertificate>& certificate, const api::Request& request,
                                  WallTime now) const;
 
@@ -84,7 +84,7 @@ class Authenticator final : public apiserver::TokenAuthenticator {
   Result<Identity> identify_account(std::string_view token, const std::vector<std::string>& audiences,
                                     WallTime now) const;
 
-  // By digest, so that the time of a lookup does not reveal a token.
+  // Users by the token's digest, so that the time of a lookup does not reveal a token.
   std::map<std::string, api::UserInfo> user_by_token_digest_;
   UserPtr anonymous_;
   std::shared_ptr<const TokenKey> account_key_;

@@ -1,4 +1,4 @@
-// The bootstrap tokens that are believed now. Thread: any. Bounds: one entry per Secret of the cluster.
+// The bootstrap tokens that are valid now. Thread: any. Bounds: one entry per Secret of the cluster.
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -18,7 +18,7 @@ class BootstrapTokenTable final : public apiserver::BootstrapTokens {
   void erase(const std::string& id) override;
 
   /// "system:bootstrap:ID" in its groups; nullopt: there is no such token, it has another secret, or it has expired.
-  /// How long that takes does not tell the secret.
+  /// The time it takes does not reveal the secret.
   std::optional<api::UserInfo> identify(std::string_view token, WallTime now) const;
 
  private:

@@ -35,7 +35,7 @@ class ClientConnection {
   virtual void close() = 0;
 };
 
-/// Port: what a connection needs of its server. Thread: the connection's, unless said otherwise.
+/// Port: the functions of the server that a connection uses. Thread: the connection's, unless stated otherwise.
 class ConnectionOwner {
  public:
   virtual ~ConnectionOwner() = default;
@@ -48,20 +48,20 @@ class ConnectionOwner {
   /// `idle`: no request or answer is under way on the connection.
   virtual void set_idle(std::uint64_t connection, bool idle) = 0;
   virtual const std::shared_ptr<const AnswerDesk>& desk() const = 0;
-  /// Passes a request to the handler; its answer comes back through the AnswerTaker calls. Else why it is refused.
+  /// Passes a request to the handler; its answer arrives by the AnswerTaker calls. Else the refusal.
   virtual std::optional<Refusal> deliver(std::shared_ptr<HttpExchange> exchange, Incoming incoming,
                                          std::weak_ptr<AnswerTaker> taker) = 0;
   /// Counts streams that were opened (or, negative, closed).
   virtual void count_streams(int change) = 0;
-  /// The server stops: no answer that would go on for as long as its client likes may begin.
+  /// The server stops: no long-running answer may begin.
   virtual bool stopping() const = 0;
   /// Draws if the client of a request is to open a new connection once it is answered.
   virtual bool draw_goaway() = 0;
   /// Hands on what an upgraded connection has read.
   virtual void pass_input(std::shared_ptr<HttpExchange> exchange, std::string bytes) = 0;
-  /// Tells the handler that a stream has the room it waits for.
+  /// Notifies the handler that a stream has the room for which it waits.
   virtual void report_room(std::shared_ptr<HttpExchange> exchange) = 0;
-  /// Tells the handler that the client does not read the answer any more.
+  /// Notifies the handler that the client does not read the answer any more.
   virtual void report_gone(std::shared_ptr<HttpExchange> exchange) = 0;
   /// `change` more (or fewer) bytes of requests are in memory. False: there are too many for a client of this rank.
   virtual bool account(std::ptrdiff_t change, ClientRank rank) = 0;

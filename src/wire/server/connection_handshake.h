@@ -1,4 +1,4 @@
-// A connection until data may flow, and it is known which protocol it speaks. Thread: the connection's loop.
+// A connection until data may flow, and its protocol is known. Thread: the connection's loop.
 #pragma once
 
 #include "base/time.h"

@@ -194,7 +194,7 @@ void Http2Connection::on_large_head(StreamId id, api::Request head) {
 
 void Http2Connection::on_body(StreamId id, std::string_view bytes) {
   Stream* stream = find(id);
-  if (stream == nullptr || !stream->request) return session_.consume(id, bytes.size());  // it is answered already
+  if (stream == nullptr || !stream->request) return session_.consume(id, bytes.size());  // already answered
   session_.consume(id, bytes.size());  // also for refused bytes: the window is that of the whole connection
   std::string& body = stream->request->body;
   body.append(bytes);
@@ -335,8 +335,8 @@ void Http2Connection::on_answer_cut(const std::shared_ptr<HttpExchange>& exchang
   flush();
 }
 
-/// Resets the stream: a handler leaves HTTP only for a client that asks for it, which HTTP/2 clients do not; this one
-/// is mistaken.
+/// Resets the stream: a handler upgrades only a client that requests it, which HTTP/2 clients cannot; this is a mistake
+/// of the handler.
 void Http2Connection::on_answer_upgrade(const std::shared_ptr<HttpExchange>& exchange, api::Response) {
   Stream* stream = waiting_for(exchange);
   if (stream == nullptr) return;
@@ -399,7 +399,7 @@ std::size_t Http2Connection::fill(std::string& ready) {
   return ready.size();
 }
 
-/// Sends at the end of the turn, so that everything the turn adds leaves together.
+/// Sends at the end of the turn, so that all data of the turn are sent together.
 void Http2Connection::flush_at_end() {
   if (std::exchange(flush_due_, true)) return;
   owner_.loop()->at_end_of_turn([weak = weak_from_this()] {
@@ -477,7 +477,7 @@ void Http2Connection::close() {
   owner_.on_closed(id_);
 }
 
-/// Bodies that do not come, answers that are not taken: each costs its stream.
+/// Ends streams with bodies that do not arrive, and with answers that are not read.
 void Http2Connection::look_at_streams(Instant now) {
   const bool pressed = owner_.desk()->ledger->pressed();
   std::vector<StreamId> late;

@@ -69,7 +69,7 @@ class Http2Connection final : public ClientConnection,
     bool streams = false;              // without an end of its own
     std::shared_ptr<GzipStream> gzip;  // compresses an answer in pieces
     bool answered = false;             // nothing more is added to the body
-    bool goes_away = false;            // with the answer: the client is to come anew
+    bool goes_away = false;            // with the answer: the client has to reconnect
     std::size_t accounted = 0;
     std::optional<Instant> body_due;  // deadline of the request's body
     AnswerBody body;
@@ -137,12 +137,12 @@ class Http2Connection final : public ClientConnection,
   std::size_t lingered_bytes_ = 0;
 
   std::map<StreamId, Stream> streams_;
-  std::vector<std::weak_ptr<HttpExchange>> abandoned_;  // which the handler may still work on
+  std::vector<std::weak_ptr<HttpExchange>> abandoned_;  // exchanges on which the handler may still work
 
   Instant heard_{};                    // when the client was last heard
   Instant idle_since_{};               // if no stream is open
   bool told_to_go_ = false;            // because it was idle
-  std::optional<Instant> head_since_;  // a head that has not come whole
+  std::optional<Instant> head_since_;  // since when a head is incomplete
   bool pinged_ = false;                // since heard_
   std::optional<Instant> deadline_;    // the end of the phase, or of an idle connection
   std::optional<Instant> timer_due_;

@@ -123,7 +123,7 @@ void HttpConnection::parse() {
       break;
     case RequestParser::Step::kBody:
       if (!current_.user && !authenticate()) return;
-      if (!*current_.user) return refuse(current_.user->error(), std::nullopt);  // whose body is not waited for
+      if (!*current_.user) return refuse(current_.user->error(), std::nullopt);  // without reading its body
       if (phase_ != Phase::kBody) enter(Phase::kBody);
       if (parser_.expects_continue() && !parser_.http_1_0() && !std::exchange(current_.continue_sent, true)) {
         output_.add("HTTP/1.1 100 Continue\r\n\r\n");
@@ -164,7 +164,7 @@ void HttpConnection::dispatch() {
   current_.exchange = std::get<std::shared_ptr<HttpExchange>>(std::move(handed_over));
 }
 
-/// Answers a request that could not be taken in, and closes: where the next one would begin is unknown.
+/// Answers a request that could not be read completely, and closes: the beginning of the next one is unknown.
 void HttpConnection::refuse(const Error& error, std::optional<int> http_status) {
   current_.refused = true;
   current_.keep_alive = false;
@@ -291,7 +291,7 @@ void HttpConnection::on_answer_end(const std::shared_ptr<HttpExchange>& exchange
   flush_at_end();
 }
 
-/// Sends at the end of the turn, so that everything the turn adds leaves together.
+/// Sends at the end of the turn, so that all data of the turn are sent together.
 void HttpConnection::flush_at_end() {
   if (std::exchange(flush_due_, true)) return;
   owner_.loop()->at_end_of_turn([weak = weak_from_this()] {
@@ -331,7 +331,7 @@ void HttpConnection::on_drained() {
   if (input_.empty()) {
     input_ = {};
   } else {
-    look_again();  // at what came in the meantime; not from here, which would nest as deep as requests are queued
+    look_again();  // for data received meanwhile; not from here, which would nest one level per queued request
   }
 }
 
@@ -369,7 +369,7 @@ void HttpConnection::close() {
   const Phase before = std::exchange(phase_, Phase::kClosed);
   if (before == Phase::kClosed) return;
   if (before == Phase::kAnswer) owner_.count_streams(-1);
-  // In HTTP/1.0 the end of the connection is the end of the answer: one that is cut must not look so.
+  // In HTTP/1.0 the end of the connection is the end of the answer: a cut answer must not look complete.
   if (current_.in_pieces && current_.http_1_0) close_as_failure(stream_->socket());
   const auto self = shared_from_this();
   drop_exchange();
@@ -425,7 +425,7 @@ void HttpConnection::enter(Phase phase) {
   arm_timer();
 }
 
-/// Sets one timer for both deadlines. It is moved only to come earlier; one that fires early is set again, which is
+/// Sets one timer for both deadlines. It is moved only to an earlier time; one that fires early is set again, which is
 /// cheaper than moving it with every request.
 void HttpConnection::arm_timer() {
   std::optional<Instant> due = phase_deadline_;

@@ -68,7 +68,7 @@ class HttpConnection final : public ClientConnection,
     bool http_1_0 = false;
     bool gzip_offered = false;
     bool continue_sent = false;
-    bool refused = false;  // it was not taken in whole
+    bool refused = false;  // not read completely
     AnswerBody body = AnswerBody::kWhole;
     bool in_pieces = false;            // the stream is a whole answer, which has an end of its own
     std::shared_ptr<GzipStream> gzip;  // compresses such a stream
@@ -89,7 +89,7 @@ class HttpConnection final : public ClientConnection,
   bool authenticate();
   void dispatch();
   void refuse(const Error& error, std::optional<int> http_status);
-  /// Sends an answer that the handler knows nothing of. `user`: the sender; null: unknown.
+  /// Sends an answer of the connection itself, without the handler. `user`: the sender; null: unknown.
   void deny(const api::Request& head, const api::UserInfo* user, api::Response answer);
   void send_answer(api::Response response);
   void send_answer(Answer answer);

@@ -1,5 +1,6 @@
-// One request under way: what the loop, which answers it, and the connection's thread, which carries the answer, share.
-// Thread: as said per member.
+// One open request: the state that the loop, which answers it, and the connection's thread, which sends the answer,
+// share.
+// Thread: as stated per member.
 #pragma once
 
 #include "api/exchange/upgrade.h"
@@ -22,7 +23,7 @@
 namespace spillway::wire {
 
 struct HttpExchange {
-  /// Bytes of a body that was read before its turn: given back when it goes.
+  /// Bytes of a body that was read before its turn: released by the destructor.
   class ReadAhead {
    public:
     ReadAhead() = default;
@@ -49,15 +50,15 @@ struct HttpExchange {
     std::size_t bytes_ = 0;
   };
 
-  // Set before anybody else sees it.
-  std::string client;  // its name
+  // Set before another thread sees the exchange.
+  std::string client;  // its user's name
   ClientRank rank = ClientRank::kUnproven;
   RequestClass of = RequestClass::kOrdinary;
   bool repeatable = false;  // nothing happens by it: it may be refused once it has been carried out
   std::int32_t stream = 0;  // the HTTP/2 stream on its connection
   ReadAhead read_ahead;
 
-  // Both threads.
+  // Used by both threads.
   std::atomic<bool> gone = false;              // set by the connection: the client does not read the answer any more
   std::atomic<std::size_t> waiting_bytes = 0;  // bytes of a stream: handed over, not yet taken by the socket
   std::atomic<std::size_t> input_bytes = 0;    // bytes of an upgraded connection: read, not yet used by the handler
@@ -74,7 +75,7 @@ struct HttpExchange {
   // Set on the loop before the connection gets the answer.
   bool in_pieces = false;  // the stream is one whole answer
 
-  /// The socket has taken so many bytes of the stream. True: on_room is to be called. Thread: the connection's.
+  /// The socket has accepted so many bytes of the stream. True: on_room is to be called. Thread: the connection's.
   bool take(std::size_t bytes);
 };
 
@@ -85,8 +86,8 @@ struct AnswerDesk {
   std::size_t stream_bytes_max = 0;
 };
 
-/// The handler's side of an answer: puts it into the outbox for its connection. A sink that goes without an answer
-/// answers 500, or cuts the stream. Thread: loop.
+/// The handler's side of an answer: puts it into the outbox for its connection. A sink that is destroyed without an
+/// answer answers 500, or cuts the stream. Thread: loop.
 class HttpSink final : public api::UpgradingSink {
  public:
   /// `desk` must be that of the server whose `outbox` it is.

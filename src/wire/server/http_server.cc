@@ -104,8 +104,8 @@ struct HttpServer::Core : public std::enable_shared_from_this<Core> {
   std::optional<runtime::Loop::TimerId> grace_timer;
 };
 
-/// One thread with its share of the connections; the first one accepts them. Its messages for the loop go there at the
-/// end of its turn, in one task. Thread: its own, except where said.
+/// One thread with its share of the connections; the first one accepts them. Its messages for the loop are posted at
+/// the end of its turn, in one task. Thread: its own, except where said.
 class HttpServer::Core::Shard final : public ConnectionOwner {
  public:
   explicit Shard(Core& core)
@@ -162,7 +162,7 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
     if (may_be_large && !core_.desk->ledger->has_room(exchange->client, exchange->rank)) return Refusal::kWaitingBytes;
     read(*exchange, incoming);
     const HttpExchange& known = *exchange;
-    // The sink is made on the loop, where it also goes: what the line refuses goes here.
+    // The sink is made and destroyed on the loop; requests that the line refuses are answered here.
     const bool entered = core_.line->enter(
         of, known.client,
         [weak = core_.weak_from_this(), exchange = std::move(exchange), incoming = std::move(incoming),
@@ -260,7 +260,7 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
     loop()->watch_fd(listener.socket.fd(), POLLIN, [this, &listener] { accept(listener); });
   }
 
-  /// Another connection has its place.
+  /// Closes a connection whose place another one has taken.
   void give_up(std::uint64_t id) {
     const auto found = connections_.find(id);
     if (found == connections_.end()) return;
@@ -303,7 +303,7 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
       if (!decision.admitted) {
         core_.refused.add();
         core_.desk->refusals->count(Refusal::kConnections, address, loop()->now().mono);
-        continue;  // closed at once: a client that is told is better off than one that waits
+        continue;  // closed at once, with an answer: better for a client than waiting
       }
       core_.count_connection(1);
       hand_on(id, **std::move(accepted), std::move(address));
@@ -328,7 +328,7 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
     });
   }
 
-  /// Reports the end after all that the loop has yet to be told about the connections.
+  /// Reports the end after all messages for the loop about the connections.
   void report_if_empty() {
     if (!stopping_ || !connections_.empty() || std::exchange(reported_, true)) return;
     tell_loop([weak = core_.weak_from_this()] {
@@ -355,10 +355,10 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
       }
     }
     incoming.read = core_.handler.read(incoming, body);
-    call_loop();  // whose end of turn begins the count anew
+    call_loop();  // the end of its turn begins the count anew
   }
 
-  /// Has the loop called at the end of the turn, once.
+  /// Requests a call of the loop at the end of the turn, once.
   void call_loop() {
     if (std::exchange(called_, true)) return;
     loop()->at_end_of_turn([this] {
@@ -383,14 +383,14 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
   std::shared_ptr<const TlsContext> tls_;
   Rng rng_;
   std::vector<char> scratch_ = std::vector<char>(kScratchBytes);
-  std::vector<std::unique_ptr<Listener>> listeners_;  // they stay until the end, closed at the latest then
+  std::vector<std::unique_ptr<Listener>> listeners_;  // kept until the end, closed at the latest then
   bool paused_ = false;
   bool stopping_ = false;
   bool reported_ = false;
   std::uint64_t last_connection_ = 0;
   std::map<std::uint64_t, std::shared_ptr<ClientConnection>> connections_;
   std::atomic<int> load_ = 0;
-  bool called_ = false;         // the end of the turn has been asked for
+  bool called_ = false;         // the end of the turn was requested
   std::size_t entered_ = 0;     // requests of this turn
   std::size_t read_bytes_ = 0;  // bytes of their bodies
   std::vector<runtime::Loop::Task> for_loop_;
@@ -416,7 +416,7 @@ HttpServer::Core::Core(runtime::Loop& owner_loop, RequestHandler& request_handle
 
 HttpServer::Core::~Core() {
   if (grace_timer) loop.cancel(*grace_timer);
-  // All of them before any goes: the first hands connections to the others.
+  // Halts all shards before any is destroyed: the first passes connections to the others.
   for (const auto& shard : shards) shard->halt();
   line->clear();
   shards.clear();

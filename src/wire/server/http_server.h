@@ -1,5 +1,5 @@
 // An HTTP/1.1 server, plain or over TLS: keep-alive, chunked bodies, Expect: 100-continue, limits and time-outs,
-// answers that stream. It knows nothing of resources: a RequestHandler on the loop answers. Sockets live on threads of
+// answers that stream. It does not depend on resources: a RequestHandler on the loop answers. Sockets are on threads of
 // its own, each with its share of the connections. Between a thread and the loop, requests and answers of one turn
 // cross together (request_line.h, outbox.h). Everything is bounded (http_limits.h), with a reserve for the clients
 // without which pods do not run (client_rank.h). Thread: loop. Source: RFC 9110, 9112; spec "API server contract", 4;
@@ -30,7 +30,7 @@ struct ReadRequest;
 
 namespace spillway::wire {
 
-/// A request that has come in whole.
+/// A request that has arrived completely.
 struct Incoming {
   api::Request request;
   std::shared_ptr<const api::UserInfo> user;  // authenticated; not null
@@ -38,7 +38,7 @@ struct Incoming {
   std::shared_ptr<const apiserver::ReadRequest> read = {};
 };
 
-/// Says if a body is read before the turn of its request.
+/// kYes: a body is read before the turn of its request.
 enum class ReadBody { kNo, kYes };
 
 /// Port: the handler of requests. Thread: loop, but for read().
@@ -48,8 +48,8 @@ class RequestHandler {
   using Ticket = std::uint64_t;
 
   virtual ~RequestHandler() = default;
-  /// Finds out what it can about a request without the state of the handler. Pure; the result comes back with the
-  /// request. Thread: any, while the handler lives.
+  /// Parses a request as far as possible without the state of the handler. Pure; the result is passed with the request.
+  /// Thread: any, while the handler lives.
   virtual std::shared_ptr<const apiserver::ReadRequest> read(const Incoming& incoming, ReadBody body) const;
   /// Answers into `sink`, now or later.
   virtual Ticket on_request(Incoming incoming, std::shared_ptr<api::ResponseSink> sink) = 0;
@@ -69,7 +69,7 @@ class HttpServer {
     // Records refusals of this server; null: none; must outlive the server.
     const apiserver::Auditor* auditor = nullptr;
     HttpLimits limits;
-    int threads = 1;           // that serve connections, from 1
+    int threads = 1;           // serving threads, from 1
     double goaway_chance = 0;  // chance that an HTTP/2 client is to reconnect after a request; from 0 to 1
     telemetry::Log log;
     telemetry::Registry* metrics = nullptr;  // must outlive the server
@@ -81,21 +81,22 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  /// Binds, listens and serves. The error says where: "127.0.0.1:6443: address already in use". Called once.
+  /// Binds, listens and serves. The error names the address: "127.0.0.1:6443: address already in use". Called once.
   Outcome start();
   /// Serves the same port at another address, which this machine may only get later, for clients of `networks` and of
-  /// this machine: connections of others are closed before a byte of them is read. The error says where. After start().
+  /// this machine: connections of others are closed before a byte of them is read. The error names the address. Called
+  /// after start().
   Outcome serve_at(const std::string& address, std::vector<api::IpRange> networks);
   /// The port that is served; 0 before start().
   std::uint16_t port() const;
 
-  /// Connections that come from now on see this certificate; those that are open keep theirs. After start(), and only
-  /// where the server began with TLS.
+  /// New connections see this certificate; open ones keep theirs. Called after start(), and only if the server began
+  /// with TLS.
   void set_tls(std::shared_ptr<const TlsContext> tls);
 
   /// The number of crossings between the threads and the loop.
   struct Crossings {
-    std::uint64_t requests = 0;       // that came in
+    std::uint64_t requests = 0;       // received
     std::uint64_t request_tasks = 0;  // tasks that brought them, and that reported abandoned ones
     std::uint64_t answer_tasks = 0;   // by which answers and pieces of streams left
   };

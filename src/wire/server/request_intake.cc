@@ -100,7 +100,7 @@ std::variant<std::shared_ptr<HttpExchange>, api::Response> RequestIntake::hand_o
   const auto refusal = owner_.deliver(exchange, {std::move(request), user}, std::move(taker));
   if (!refusal) return exchange;
   owner_.desk()->refusals->count(*refusal, exchange->client, runtime::RealClock::read_mono());
-  exchange->gone = true;  // nothing more comes of it
+  exchange->gone = true;  // no answer will be used
   api::Response answer =
       *refusal == Refusal::kWaitingBytes
           ? no_room_response()

@@ -15,7 +15,7 @@ namespace spillway::wire {
 
 class RequestIntake {
  public:
-  /// `network`: where the client is, as places are counted; `address`: as requests tell it.
+  /// `network`: the client's network, by which places are counted; `address`: its address in requests.
   RequestIntake(std::uint64_t connection, ConnectionOwner& owner, std::string network, std::string address);
 
   /// The client may have shown a certificate. False: there is no place for it.
@@ -37,8 +37,8 @@ class RequestIntake {
   bool is_too_large(std::size_t body_bytes) const;
   Error too_large() const;
 
-  /// Passes the request on; its answer comes to `taker`. `stream`: see HttpExchange. Or the answer to a client that is
-  /// refused.
+  /// Passes the request to the handler; `taker` gets its answer. `stream`: see HttpExchange. Else the answer to a
+  /// refused client.
   std::variant<std::shared_ptr<HttpExchange>, api::Response> hand_over(api::Request request, UserPtr user,
                                                                        std::weak_ptr<AnswerTaker> taker,
                                                                        std::int32_t stream = 0);
@@ -48,7 +48,7 @@ class RequestIntake {
 
   void count(Refusal refusal) const;
 
-  /// Records in the audit log that `answer` refuses a request of this head. `user`: the sender, where that is known.
+  /// Records in the audit log that `answer` refuses a request of this head. `user`: the sender, if known.
   void audit(const api::Request& head, const api::UserInfo* user, api::Response& answer) const;
 
  private:

@@ -242,7 +242,7 @@ Result<CertificateAuthority> CertificateAuthority::open(const std::string& folde
   return CertificateAuthority(folder, std::move(certificate), std::move(key), *std::move(certificate_pem));
 }
 
-/// A new certificate for the authority's key. What was signed with that key stays good under it.
+/// A new certificate for the authority's key. Certificates signed with that key stay valid under it.
 Result<CertificateAuthority> CertificateAuthority::certify_itself(const std::string& folder, KeyPtr key, WallTime now) {
   Draft draft{std::string(kAuthorityName), {}, kAuthorityLife, {}};
   draft.extensions = {{NID_basic_constraints, "critical,CA:TRUE"},

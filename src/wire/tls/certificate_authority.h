@@ -35,7 +35,7 @@ Outcome check_hosts(const std::vector<std::string>& hosts);
 
 Result<SigningRequestPair> make_signing_request(const CertificateRequest& request);
 
-/// When the certificate ends. kInvalid: not a PEM certificate, or not one for that key.
+/// The end of the certificate. kInvalid: not a PEM certificate, or not one for that key.
 Result<WallTime> end_of(const KeyPair& pair);
 /// The same of a certificate whose key is not at hand: the first one in the text.
 Result<WallTime> end_of_certificate_pem(const std::string& pem);
@@ -53,7 +53,7 @@ class CertificateAuthority {
 
   const std::string& certificate_pem() const { return certificate_pem_; }
 
-  /// When its certificate ends.
+  /// The end of its certificate.
   Result<WallTime> end() const;
 
   Result<KeyPair> issue(const CertificateRequest& request, WallTime now) const;
@@ -62,7 +62,7 @@ class CertificateAuthority {
   Result<std::string> certify(const KeyPtr& key, const CertificateRequest& request, Duration life, WallTime now) const;
 
   /// The pair kept in the folder as NAME.crt and NAME.key; issued anew if there is none, if it is about to expire, was
-  /// issued by another authority, or says something else than `request`.
+  /// issued by another authority, or differs from `request`.
   Result<KeyPair> keep(std::string_view name, const CertificateRequest& request, WallTime now) const;
 
  private:

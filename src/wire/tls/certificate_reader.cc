@@ -120,7 +120,7 @@ Outcome read_subject(X509_REQ* request, signing::RequestedCertificate& wanted) {
   return {};
 }
 
-/// The extensions that the request asks for; null: none.
+/// The extensions that the request contains; null: none.
 Result<ExtensionsPtr> extensions_of(X509_REQ* request) {
   const int index = X509_REQ_get_attr_by_NID(request, NID_ext_req, -1);
   if (index < 0) return ExtensionsPtr();

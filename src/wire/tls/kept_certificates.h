@@ -33,7 +33,7 @@ class KeptCertificates {
   /// something is new. After an error everything is as it was, and still due. Errors name the file.
   Result<bool> refresh(WallTime now);
 
-  /// When the next of them has to be renewed; the beginning of time before the first refresh().
+  /// The time of the next renewal; the beginning of time before the first refresh().
   WallTime due() const;
 
   /// The ends of the certificates by role, and that of the authority's own.

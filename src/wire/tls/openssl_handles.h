@@ -1,4 +1,4 @@
-// Owners of OpenSSL's objects, and its error queue as words. The types stay incomplete here.
+// Owners of OpenSSL's objects, and its error queue as text. The types stay incomplete here.
 // Thread: any; each object one at a time.
 #pragma once
 
@@ -41,7 +41,7 @@ BioPtr read_from(std::string_view text);
 
 /// The first certificate of a PEM text. kInvalid: `what` is none.
 Result<CertificatePtr> parse_certificate(std::string_view pem, std::string_view what);
-/// When it ends, to the second.
+/// The end of the certificate, to the second.
 Result<WallTime> end_of_certificate(const x509_st* certificate);
 /// A digest of the public key (SHA-256 of its SubjectPublicKeyInfo, base64url): the same in every process that has that
 /// key.

@@ -23,7 +23,7 @@ bool is_ours(const struct stat& found) {
 }  // namespace
 
 Result<std::string> read_private_file(const std::string& path) {
-  // Non-blocking: a pipe in its place must not hold anybody up.
+  // Opened without blocking: a pipe in its place must not block the process.
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (file.get() < 0 && errno == ELOOP) return invalid(path, "is a symbolic link, expected a file");
   struct stat found{};

@@ -1,6 +1,5 @@
-// TLS for servers and clients: the certificates to show and the authorities to trust. TLS 1.2 and newer.
-// Thread: any (immutable once made, shared by all connections). Only the files of this folder and authenticator.cc know
-// OpenSSL.
+// TLS for servers and clients: the certificates to show and the authorities to trust. TLS 1.2 and newer. Thread: any
+// (immutable once made, shared by all connections). Only the files of this folder and authenticator.cc use OpenSSL.
 #pragma once
 
 #include "base/error.h"
@@ -22,7 +21,7 @@ struct KeyPair {
   std::string key_pem;
 };
 
-/// Whom a certificate belongs to.
+/// The subject of a certificate.
 struct TlsSubject {
   std::string common_name;
   std::string organization;  // one of them
@@ -37,7 +36,7 @@ class TlsContext {
  public:
   struct ServerOptions {
     KeyPair identity;
-    /// Clients may show a certificate signed by this authority; empty: none is asked for.
+    /// Clients may show a certificate signed by this authority; empty: none is requested.
     std::string client_authority_pem;
     Protocols protocols = Protocols::kHttp11;
   };

@@ -9,7 +9,7 @@
 
 namespace spillway::wire {
 
-/// `ssl` has been set up for its role and knows what to verify.
+/// `ssl` has been set up for its role and its verification.
 std::unique_ptr<ByteStream> make_tls_stream(Socket socket, SslPtr ssl);
 
 }  // namespace spillway::wire

@@ -61,10 +61,10 @@ class TokenKey final : public apiserver::TokenSigner {
   /// The OpenID Connect discovery document of the issuer. `keys_url`: the address of key_set().
   api::Json discovery(std::string_view keys_url) const;
 
-  /// True if the text has the form of a token signed with a key like this one; says nothing about the signature.
+  /// True if the text has the form of a token signed with a key like this one; the signature is not verified.
   static bool looks_like_token(std::string_view text);
 
-  /// The claims of a token that one of the keys has signed, whatever they say. kUnauthorized: none has.
+  /// The claims of a token that one of the keys has signed, without checking them. kUnauthorized: none has.
   Result<api::Json> verify(std::string_view token) const;
 
  private:

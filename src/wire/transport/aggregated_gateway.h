@@ -1,5 +1,5 @@
-// The API server's way to aggregated API servers, by HTTPS: each is verified as its APIService says, and is shown the
-// proxy certificate. Redirects are answers like any other. Thread: loop. Bounds: relays.h; contexts of TLS that are
+// The API server's connections to aggregated API servers, by HTTPS: each is verified by its APIService, and is shown
+// the proxy certificate. Redirects are answers like any other. Thread: loop. Bounds: relays.h; contexts of TLS that are
 // kept, kContextsMax.
 #pragma once
 

@@ -1,6 +1,6 @@
-// Chooses the encoding in which a transport asks an API server, and decodes the answers: reads of the API are asked for
-// in Kubernetes' protobuf, or JSON from servers and of kinds that have nothing else; the receiver of the answer gets
-// the document. Thread: any (DecodingWish), one at a time (WatchDecoder).
+// Chooses the encoding that a transport requests from an API server, and decodes the answers: reads of the API use
+// Kubernetes' protobuf, or JSON for servers and kinds without it; the receiver of the answer gets the document. Thread:
+// any (DecodingWish), one at a time (WatchDecoder).
 // Source: Kubernetes docs, "Kubernetes API Concepts", alternate representations; spec "API server contract", 5.4, 9.6.
 #pragma once
 
@@ -17,8 +17,8 @@
 
 namespace spillway::wire {
 
-/// Remembers if protobuf is still asked for. A server that refuses it, or sends bytes that cannot be decoded, is asked
-/// for JSON from then on.
+/// Remembers if protobuf is still requested. After a refusal, or bytes that cannot be decoded, a server gets requests
+/// for JSON.
 class DecodingWish {
  public:
   explicit DecodingWish(bool protobuf) : protobuf_(protobuf) {}

@@ -59,7 +59,7 @@ class CrossingInput final : public api::UpgradedInput {
   Answering on_;
 };
 
-/// `Sink`: api::PacedSink, or api::UpgradingSink where the connection can leave HTTP.
+/// `Sink`: api::PacedSink, or api::UpgradingSink if the connection can be upgraded.
 template <typename Sink>
 class Crossing : public Sink {
  public:

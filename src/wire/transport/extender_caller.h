@@ -25,11 +25,11 @@ namespace spillway::wire {
 class ExtenderCaller {
  public:
   struct Question {
-    std::size_t extender = 0;  // its number among the endpoints
+    std::size_t extender = 0;  // index among the endpoints
     std::string verb;          // the path behind the URL: "filter"
     std::string body;          // JSON
     Duration timeout{};        // after it the answer is dropped
-    /// Asking twice is as good as once: it is asked again if a kept connection has ended before any answer.
+    /// The call has no side effects: it is repeated if a kept connection has ended before any answer.
     bool repeatable = true;
   };
 

@@ -25,7 +25,7 @@ constexpr std::size_t kQueuedBytesLow = std::size_t{2} * 1024 * 1024;
 /// lease: the connection is not used for the next one.
 constexpr Duration kHeartbeatMax = seconds(10);
 
-/// The time the caller gives the server, if it says one.
+/// The time that the caller gives the server, if the request has one.
 Duration time_for(const api::Request& request, Duration at_most) {
   const auto target = api::parse_target(request.target);
   if (!target) return at_most;
@@ -117,7 +117,7 @@ class HttpsTransport::WatchListener final : public HttpClient::Listener {
     desk_->post_frame(entry_, std::move(frame.text), std::move(delivered), std::move(frame.event), frame.bytes);
   }
 
-  /// Either the loop sees the mark and resumes later, or we see here that it has caught up in the meantime.
+  /// Either the loop sees the mark and resumes later, or this thread sees that it has caught up meanwhile.
   void pause() {
     paused_->store(true);
     if (entry_->queued_bytes <= kQueuedBytesLow && paused_->exchange(false)) return;

@@ -1,7 +1,7 @@
-// Carries an engine's calls and watches to an API server over HTTP or HTTPS; which connection carries what says
-// connection_plan.h. Sockets, TLS and parsing, of protobuf up to documents, live on a thread of the transport; events
-// are posted to the engines' loop. A watch whose events are not taken as fast as they come is no longer read, so that
-// the server's bound on slow watchers acts. Thread: loop.
+// Carries an engine's calls and watches to an API server over HTTP or HTTPS; connection_plan.h chooses the connection
+// of each. Sockets, TLS and parsing, of protobuf up to documents, are on a thread of the transport; events are posted
+// to the engines' loop. A watch whose events are not handled as fast as they arrive is no longer read, so that the
+// server's bound on slow watchers acts. Thread: loop.
 #pragma once
 
 #include "client/engine.h"
@@ -21,9 +21,9 @@ class HttpsTransport final : public client::Transport {
   struct Options {
     HttpEndpoint endpoint;
     HttpClient::Limits limits;
-    /// For a call, unless its target says less ("timeout=10s"); for the header of a watch.
+    /// The bound of a call, unless its target has a shorter one ("timeout=10s"); of the header of a watch.
     Duration answer_max = seconds(30);
-    /// Reads are asked for in protobuf; JSON is taken all the same.
+    /// Reads request protobuf; JSON is accepted all the same.
     bool protobuf = true;
   };
 

@@ -10,7 +10,7 @@
 
 namespace spillway::wire {
 
-/// The end of an answer, which comes once; a sink that goes without one ends with an error.
+/// The end of an answer, which is reported once; a sink that is destroyed without one ends with an error.
 class InProcessTransport::Sink : public api::ResponseSink {
  public:
   Sink(const InProcessTransport& transport, DeliveryDesk::EntryPtr entry)
@@ -30,7 +30,7 @@ class InProcessTransport::Sink : public api::ResponseSink {
     if (const auto desk = desk_.lock()) desk->post_last(entry_, std::move(event));
   }
 
-  /// `event`: what the only frame says, or null.
+  /// `event`: the document of the only frame, or null.
   void pass_on(std::vector<FrameSplitter::Frame> frames, const api::WatchDocumentPtr& event = nullptr) {
     const auto desk = desk_.lock();
     for (FrameSplitter::Frame& frame : frames) {

@@ -1,5 +1,5 @@
-// The API server's way to the agents of nodes (logs, statistics): HTTPS with a client certificate, the answer streamed
-// on as it comes. Thread: loop. Bounds: relays.h.
+// The API server's connections to the agents of nodes (logs, statistics): HTTPS with a client certificate, the answer
+// forwarded as it arrives. Thread: loop. Bounds: relays.h.
 #pragma once
 
 #include "apiserver/ports/node_gateway.h"
@@ -19,7 +19,7 @@ class HttpsNodeGateway final : public apiserver::NodeGateway {
   struct Options {
     std::shared_ptr<const TlsContext> tls;  // null: plain HTTP (tests)
     /// kVerified: an agent must show a certificate for system:node:NAME of system:nodes, signed by the authority of
-    /// `tls`. A node says itself where it lives: without this, it can name any place.
+    /// `tls`. A node announces its own address: without verification it can name any place.
     enum class Agents { kVerified, kUnverified };
     Agents agents = Agents::kUnverified;
     /// The port this API server listens on: an address of this machine with it is refused. 0: none.
@@ -30,11 +30,12 @@ class HttpsNodeGateway final : public apiserver::NodeGateway {
   /// `loop` must outlive the gateway.
   HttpsNodeGateway(runtime::Loop& loop, Options options);
 
-  /// An answer of the node, also a failure, goes to `sink` as it is; no answer is a 503 Status that names the node.
+  /// An answer of the node, also a failure, is passed to `sink` unchanged; a missing answer is a 503 Status that names
+  /// the node.
   void open(const std::string& node, const std::string& host, int port, api::Request request,
             std::shared_ptr<api::ResponseSink> sink) override;
 
-  /// Requests from now on show this certificate, and believe this authority.
+  /// Sets the certificate to show and the authority to trust in later requests.
   void set_tls(std::shared_ptr<const TlsContext> tls) { options_.tls = std::move(tls); }
 
  private:

@@ -1,5 +1,5 @@
-// The API server's way to servers in pods, by HTTP or HTTPS. Nothing is shown there: no certificate, no credentials.
-// The certificates of pods are not verified, as upstream: no authority knows their addresses.
+// The API server's connections to servers in pods, by HTTP or HTTPS, without a client certificate or credentials. The
+// certificates of pods are not verified, as upstream: no authority certifies their addresses.
 // Thread: loop. Bounds: relays.h.
 #pragma once
 

@@ -173,14 +173,14 @@ class Relays::Relay final : public std::enable_shared_from_this<Relay> {
     keep_pace();
   }
 
-  /// Cuts the answer; if the sink can tell, the reader learns that it is not whole.
+  /// Cuts the answer; if the sink can show it, the reader notices that it is not complete.
   static void cut(api::ResponseSink& sink) {
     api::PacedSink* paced = api::paced(sink);
     paced != nullptr ? paced->on_cut() : sink.on_end();
   }
 
   void on_done(const std::optional<Error>& error) {
-    const auto sink = sink_;  // its end may be the end of this
+    const auto sink = sink_;  // its end may destroy this object
     if (!head_) {
       const Error problem = error ? *error : make_error(ErrorCode::kServiceUnavailable, "no answer");
       sink->on_response(
@@ -225,7 +225,7 @@ class Relays::Relay final : public std::enable_shared_from_this<Relay> {
   std::shared_ptr<Ear> ear_;
   std::optional<api::Response> head_;
   bool asks_body_ = true;
-  bool streams_ = false;  // the answer, as it comes
+  bool streams_ = false;  // the answer is forwarded as it arrives
   bool upgraded_ = false;
   std::size_t held_ = 0;  // bytes not yet reported as taken
   std::optional<runtime::Loop::TimerId> timer_;

@@ -1,6 +1,6 @@
-// Requests of the API server to servers elsewhere, each on a connection of its own, and their answers on the way to a
-// sink, as they come. Thread: loop; sockets are on a thread of its own, begun with the first request. Bounds: exchanges
-// at a time, time to connect and to the header of the answer; a client that reads slowly slows the server down.
+// Forwards requests of the API server to other servers, each on a connection of its own, and their answers to a sink,
+// as they arrive. Thread: loop; sockets are on a thread of its own, begun with the first request. Bounds: exchanges at
+// a time, time to connect and to the header of the answer; a client that reads slowly slows the server down.
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -25,7 +25,7 @@ class Relays {
     std::size_t exchanges_max = 256;
   };
 
-  /// The answers that are passed on as they come: successes, while up to 1 MiB of a failure is held and passed on
+  /// The answers that are forwarded as they arrive: successes, while up to 1 MiB of a failure is held and forwarded
   /// whole; or all answers that have a body. With kEverything, headers of the connection are left to the sink.
   enum class Passing { kSuccesses, kEverything };
 
@@ -35,11 +35,11 @@ class Relays {
   Relays(const Relays&) = delete;
   Relays& operator=(const Relays&) = delete;
 
-  /// There is no place for another exchange: the caller refuses it.
+  /// True if there is no place for another exchange: the caller refuses it.
   bool full() const { return open_.size() >= bounds_.exchanges_max; }
 
-  /// The answer goes to `sink`; one that ends too early is cut (api::PacedSink::on_cut). No answer is a 503 Status that
-  /// begins with `problem`. full() must be false.
+  /// The answer is passed to `sink`; one that ends too early is cut (api::PacedSink::on_cut). A missing answer is a 503
+  /// Status that begins with `problem`. full() must be false.
   std::uint64_t open(HttpEndpoint endpoint, api::Request request, std::string problem,
                      std::shared_ptr<api::ResponseSink> sink);
   /// Ends an exchange: its sink gets nothing more. No effect if it has ended.

@@ -15,7 +15,7 @@ constexpr HttpClient::Limits kLimits{
 constexpr int kOk = 200;
 constexpr int kNoMore = 300;
 
-/// The statuses with which a collector says that the same request may succeed later.
+/// The statuses after which a collector may accept the same request later.
 bool may_come_again(int status) {
   return status == 429 || status == 502 || status == 503 || status == 504;
 }

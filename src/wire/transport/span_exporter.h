@@ -29,8 +29,8 @@ class SpanExporter {
   static constexpr Duration kAnswerMax = seconds(10);
 
   struct Pace {
-    Duration gather = seconds(1);  // before a batch goes
-    Duration retry = seconds(5);   // before one goes again
+    Duration gather = seconds(1);  // before a batch is sent
+    Duration retry = seconds(5);   // before one is sent again
   };
 
   /// `collector`: "http://HOST:4318" or with https and a path of its own before /v1/traces. kInvalid: it is neither.

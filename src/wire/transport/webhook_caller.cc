@@ -94,7 +94,7 @@ class HttpsWebhookCaller::Room final : public std::enable_shared_from_this<Room>
       answer.body += data;
       room.bytes_ += data.size();
       cut_off = room.bytes_ > room.options_.answers_bytes_max;
-      // Not from within a call of the client.
+      // Deferred, because this is within a call of the client.
       if (cut_off) {
         room.io_.post([weak = room.weak_from_this(), call_id = id] {
           if (const auto alive = weak.lock()) alive->end_overrun(call_id);
@@ -152,7 +152,7 @@ class HttpsWebhookCaller::Room final : public std::enable_shared_from_this<Room>
   }
 
   void on_done(Ear& ear, std::optional<Error> error) {
-    // A kept connection that the webhook has closed meanwhile says nothing about the webhook.
+    // A kept connection that the webhook has closed meanwhile is no failure of the webhook.
     if (error && !ear.head_seen && !std::exchange(ear.repeated, true)) {
       io_.post([weak = weak_from_this(), id = ear.id] {
         if (const auto alive = weak.lock()) alive->repeat(id);

@@ -1,5 +1,5 @@
-// The API server's way to admission webhooks: HTTPS, verified by what each configuration says, without any credentials.
-// Redirects are answers like any other. Thread: loop; the connections live on a thread of their own. Bounds: webhooks
+// The API server's connections to admission webhooks: HTTPS, verified by each configuration, without any credentials.
+// Redirects are answers like any other. Thread: loop; the connections are on a thread of their own. Bounds: webhooks
 // whose connections are kept, connections to each, bytes of an answer and of all answers under way.
 #pragma once
 
@@ -23,7 +23,7 @@ class HttpsWebhookCaller final : public apiserver::WebhookCaller {
                               .body_bytes_max = std::size_t{4} << 20U,
                               .connect_max = seconds(10),
                               .idle_max = seconds(30)};
-    std::size_t clients_max = 64;                            // places that are asked, each with its authority
+    std::size_t clients_max = 64;                            // webhook addresses, each with its authority
     std::size_t answers_bytes_max = std::size_t{64} << 20U;  // for all answers that are being read
   };
 

@@ -1,5 +1,5 @@
-// Counts the bytes of answers and streams that wait for their clients, in all and of each client, and says when there
-// are too many. Bytes that several connections share are counted once. Thread: any.
+// Counts the bytes of answers and streams that wait for their clients, in all and of each client, and reports when
+// there are too many. Bytes that several connections share are counted once. Thread: any.
 #pragma once
 
 #include "telemetry/metrics.h"

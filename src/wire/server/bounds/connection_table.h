@@ -1,5 +1,6 @@
-// Places of a server's connections, and which connection goes when there is no place for another: shares for clients
-// that have not authenticated, for ordinary and for vital ones, the oldest or longest idle first. No I/O. Thread: any.
+// Places of a server's connections, and the choice of the connection to close when there is no place for another:
+// shares for clients that have not authenticated, for ordinary and for vital ones, the oldest or longest idle first. No
+// I/O. Thread: any.
 #pragma once
 
 #include "wire/http/client_rank.h"

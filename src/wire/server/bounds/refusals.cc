@@ -4,7 +4,7 @@ namespace spillway::wire {
 
 namespace {
 
-/// Between two lines of one reason.
+/// The time between two lines of one reason.
 constexpr Duration kLineInterval = seconds(10);
 
 }  // namespace

@@ -20,7 +20,7 @@ enum class Refusal {
   kConnections,    // no place for another connection
   kDisplaced,      // a connection made place for another
   kHandshakeTime,  // no TLS, or no request, in time
-  kRequestTime,    // a request that did not come in time
+  kRequestTime,    // the request did not arrive in time
   kMalformed,      // no HTTP, or beyond its bounds
   kRequestBytes,   // too many bytes of requests in memory
   kQueue,          // too many requests wait

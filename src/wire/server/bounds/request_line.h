@@ -23,7 +23,7 @@ namespace spillway::wire {
 
 class RequestLine : public std::enable_shared_from_this<RequestLine> {
  public:
-  /// Held while a request is carried out; given back when it goes.
+  /// Held while a request is executed; released by the destructor.
   class Seat {
    public:
     Seat() = default;

@@ -20,7 +20,7 @@ class StallWatch {
   /// No bytes wait any more.
   void end() { due_.reset(); }
 
-  /// When to ask is_stalled() next; nullopt: nothing waits.
+  /// The time for the next call of is_stalled(); nullopt: nothing waits.
   std::optional<Instant> due() const { return due_; }
 
   /// Checks for a stall, from due() on. `pressed`: the memory is needed for others, so that the client has less time.

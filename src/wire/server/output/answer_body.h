@@ -34,12 +34,12 @@ class AnswerBody {
     bool last = false;       // ends the bytes added so far
   };
 
-  /// The next bytes, `max` at most; they stay where they are until take().
+  /// The next bytes, `max` at most; they stay valid until take().
   Part next(std::size_t max);
   /// Takes so many bytes off the front; returns the number of those that belong to a stream.
   std::size_t take(std::size_t bytes);
 
-  /// Bytes of compressed streams that the compression has taken in since the last call. It may keep megabytes of text
+  /// Bytes of compressed streams that the compression has consumed since the last call. It may keep megabytes of text
   /// before it gives a byte.
   std::size_t take_packed_stream_bytes() { return std::exchange(packed_stream_bytes_, 0); }
 

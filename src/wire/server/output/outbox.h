@@ -33,12 +33,12 @@ class AnswerTaker {
   virtual void on_answer_stream(const std::shared_ptr<HttpExchange>& exchange, api::Response head) = 0;
   virtual void on_answer_data(const std::shared_ptr<HttpExchange>& exchange, std::shared_ptr<const std::string> chunk,
                               ByteLedger::Charge charge) = 0;
-  /// The connection leaves HTTP.
+  /// The connection is upgraded.
   virtual void on_answer_upgrade(const std::shared_ptr<HttpExchange>& exchange, api::Response head) = 0;
   /// The handler has used up input.
   virtual void on_input_room(const std::shared_ptr<HttpExchange>& exchange) = 0;
   virtual void on_answer_end(const std::shared_ptr<HttpExchange>& exchange) = 0;
-  /// The rest of the stream will not come, and the client must be able to see that.
+  /// The rest of the stream is lost, and the client must be able to see that.
   virtual void on_answer_cut(const std::shared_ptr<HttpExchange>& exchange) = 0;
 };
 
@@ -94,7 +94,7 @@ class Outbox : public std::enable_shared_from_this<Outbox> {
   const std::shared_ptr<runtime::Loop> taker_loop_;
   std::vector<Piece> pieces_;
   std::uint64_t batches_ = 0;
-  bool ending_ = false;  // the end of the turn has been asked for
+  bool ending_ = false;  // the end of the turn was requested
   bool closed_ = false;
 };
 

@@ -28,7 +28,7 @@ std::size_t OutputQueue::fill(std::string& ready) {
 void OutputQueue::encode_slice(Piece& piece, std::string& ready) {
   const std::string_view slice = std::string_view(*piece.data).substr(piece.taken, SocketWriter::kReadyMax);
   piece.taken += slice.size();
-  // Bytes that the compression has taken in wait no longer: it may keep megabytes of text before it gives a byte.
+  // Bytes that the compression has consumed count as sent: it may keep megabytes of text before it gives a byte.
   if (piece.of_stream) (piece.gzip ? sent_stream_bytes_ : ready_stream_bytes_) += slice.size();
   if (piece.gzip) {
     const bool last = piece.of_stream ? piece.ends_stream : piece.taken == piece.data->size();
