@@ -1,4 +1,4 @@
-// How often this process has allocated memory so far: operator new is counted. Thread: any.
+// The number of memory allocations of this process so far: operator new is counted. Thread: any.
 #pragma once
 
 #include <cstdint>

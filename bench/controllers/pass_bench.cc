@@ -125,7 +125,7 @@ void begin_to_run(TestCluster& cluster, const Json& pod) {
   cluster.merge(path, status);
 }
 
-/// A cluster in which every pod runs that is asked for, and each owner has a Service.
+/// A cluster in which every wanted pod runs, and each owner has a Service.
 std::unique_ptr<TestCluster> converged(Owners kind) {
   auto cluster = std::make_unique<TestCluster>();
   telemetry::Registry registry;
@@ -218,7 +218,7 @@ class Fresh {
   bool wrote_ = false;
 };
 
-/// How many objects the pass is about.
+/// The number of objects of the pass.
 std::int64_t objects(TestCluster& cluster, Owners kind) {
   return static_cast<std::int64_t>(cluster.list("/api/v1/pods").size() +
                                    cluster.list(std::string(collection_of(kind))).size());

@@ -65,7 +65,7 @@ def measure(what, pods, pid, seconds, pressure=None):
 
 
 def requests(api):
-    """How many the API server has answered, but for those of this script: pods created and listed."""
+    """The number of requests that the API server has answered, without those of this script: pods created and listed."""
     found = re.findall(r'^apiserver_request_total\{(.*)\} (\d+)', api.get("/metrics"), re.M)
     labelled = [(dict(re.findall(r'(\w+)="([^"]*)"', labels)), int(count)) for labels, count in found]
     own = {("POST", "pods", ""), ("LIST", "pods", "")}
@@ -77,7 +77,7 @@ def pod_cgroups():
     roots = ("/sys/fs/cgroup/memory/spillway", "/sys/fs/cgroup/spillway")
     try:
         return any(path for root in roots for path in pathlib.Path(root).glob("*/*/kubepods/**/pod*"))
-    except FileNotFoundError:  # it ended while it was read
+    except FileNotFoundError:  # ended while it was read
         return True
 
 
@@ -93,7 +93,7 @@ def rows(what, api, pid, pods, seconds):
     time.sleep(QUIET_AFTER)
     measure(what, pods, pid, seconds)
     measure(what, pods, pid, seconds, Pressure(api))
-    for name in api.pod_phases():  # those in a container runtime would outlive the agent
+    for name in api.pod_phases():  # pods in a container runtime would outlive the agent
         api.delete(f"{PODS}/{name}", grace=0)
     harness.wait_for("the pods to go", lambda: not api.pod_phases() and not pod_cgroups(), 120, interval=0.2)
 

@@ -3,7 +3,7 @@
 
 The lab's scenarios s1, s2, s3 and s9 (tests/lab/README.md) without a machine of their own: for each, `spillway up` with one
 node of 512Mi and a threshold of 100Mi, its pods, and a hog per run. Watched from outside: usage - inactive_file of the slice
-every half millisecond, the hog through a pidfd; everybody else must be running afterwards. Prints a line per run and a
+every half millisecond, the hog through a pidfd; all other pods must be running afterwards. Prints a line per run and a
 table. A run in which two samples lay more than 10 ms apart is distrusted: its time is left out unless all are. "Not seen": the
 pod was evicted before a sample showed the crossing, such a run has no time. Needs root and writable cgroups (version 1 or 2). Source: docs/pressure-lab.md.
 

@@ -25,7 +25,7 @@ class ConnectionUser {
   virtual void on_answer(Connection& connection) = 0;
   /// The connection is open, or its answer was delivered: it takes a request.
   virtual void on_idle(Connection& connection) = 0;
-  /// It is gone, and with it the request under way.
+  /// The connection is lost, and with it the request in flight.
   virtual void on_lost(Connection& connection, std::string_view why) = 0;
 };
 

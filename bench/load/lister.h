@@ -1,4 +1,4 @@
-// Lists at fixed times, whether the server keeps up or not: each asks for a whole collection and reads all of it.
+// Lists at fixed times, whether the server keeps up or not: each requests a whole collection and reads all of it.
 // Thread: one.
 #pragma once
 

@@ -53,7 +53,7 @@ class OpenLoop {
 
   void add_idle(Connection& connection) { idle_.push_back(&connection); }
 
-  /// It is idle no more, whether it was or not.
+  /// The connection is not idle any more, if it was.
   void lose(Connection& connection) { std::erase(idle_, &connection); }
 
   /// One of the idle ones; there must be one.

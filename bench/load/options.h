@@ -51,7 +51,7 @@ struct Tally {
 };
 
 struct Report {
-  double seconds = 0;  // that were measured
+  double seconds = 0;  // the measured time
   Tally renewals;
   Tally lists;
   std::uint64_t list_bytes = 0;

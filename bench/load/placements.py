@@ -2,10 +2,8 @@
 """Pods placed a second, from end to end: `spillway scheduler` beside `spillway apiserver` on this machine, over TLS on
 loopback, each binding durable in SQLite (with --etcd in an etcd from build/peers) before it is answered.
 
-The nodes, the pods that are bound already and those that wait are made first; then the scheduler is started, and a watch
-tells when each binding was written. The rate is that of the middle 80 % of the bindings, so neither the start of the
-scheduler nor its last event counts. --than compares with another build: both run in turns, --rounds times, and the ratio
-of the medians is told. Each run ends by itself. Build with the release preset; run it on a quiet machine.
+The nodes, the pods that are bound already and those that wait are made first; then the scheduler is started, and a watch shows when each binding was written. The rate is that of the middle 80 % of the bindings, so neither the start of the
+scheduler nor its last event counts. --than compares with another build: both run in turns, --rounds times, and the ratio of the medians is printed. Each run ends by itself. Build with the release preset; run it on a quiet machine.
 
     bench/load/placements.py [--nodes 5000] [--bound 0] [--pods 10000] [--sort alone|owned|spread] [--etcd] [--than BINARY] [-o json]
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How many durable lease renewals a second an API server takes at a p99 below 100 ms, with watches open; spillway_load
+"""The number of durable lease renewals a second that an API server answers at a p99 below 100 ms, with watches open; spillway_load
 beside `spillway apiserver` on this machine, over TLS on loopback.
 
 Starts the server (and with --etcd an etcd from build/peers), creates the leases, doubles the rate until it is too much and

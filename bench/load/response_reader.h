@@ -1,5 +1,5 @@
-// Answers of an HTTP/1.1 server as they come in, piece by piece: bodies with a length and chunked ones, which may go on
-// for ever. Thread: one at a time. Source: RFC 9112, 6 and 7.
+// Answers of an HTTP/1.1 server as they arrive, piece by piece: bodies with a length and chunked ones, which may be
+// endless. Thread: one at a time. Source: RFC 9112, 6 and 7.
 #pragma once
 
 #include <cstddef>

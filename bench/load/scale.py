@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """The capacity of one API server, and how lists and heartbeats get on together: memory with many nodes, leases and
-pods; bytes per watch and per idle TLS connection; lists of all nodes; heartbeats in quiet and while ten times as
-many lists are asked for as are answered one after the other. Over TLS on loopback; SQLite.
+pods; bytes per watch and per idle TLS connection; lists of all nodes; heartbeats in quiet and while ten times as many lists are requested as are answered one after the other. Over TLS on loopback; SQLite.
 
-Starts the server and ends by itself: making the objects takes --fill-seconds at most (the report tells how many there are), the rest
+Starts the server and ends by itself: making the objects takes --fill-seconds at most (the report has their number), the rest
 about a minute. Build both with the release preset; run it on a quiet machine.
 
     bench/load/scale.py [--nodes 5000] [--pods 150000] [--fill-seconds 220] [-o json]
@@ -129,7 +128,7 @@ def create_all(server, what, make, path, count, deadline, threads):
 
 
 def held_each(server, count, path_of):
-    """The server's memory for each of so many connections that have asked for a path and stay."""
+    """The server's memory for each of so many connections that have requested a path and stay."""
     before, open_ones = server.settled(), []
     for index in range(count):
         stream = server.stream()

@@ -107,7 +107,7 @@ struct Cluster {
 
 enum class Health { kAll, kOnePercentSilent, kOneZoneOfTenDead };
 
-/// True if node `i` goes on renewing its lease.
+/// True if node `i` keeps renewing its lease.
 bool renews(Health health, std::size_t i) {
   switch (health) {
     case Health::kAll:

@@ -2,8 +2,7 @@
 """The cost of simulated clusters of several sizes: processor time until every pod runs, virtual seconds per second at
 rest, memory.
 
-Each size runs in a process of its own. Processor time is what counts; the time on the wall stands beside it and tells how quiet the
-machine was. The hash is that of the run: a change that only makes things faster leaves it as it is.
+Each size runs in a process of its own. Processor time is what counts; the time on the wall is printed beside it and shows how quiet the machine was. The hash is that of the run: a change that only makes things faster does not change it.
 
     bench/sim/scale.py [--nodes 100,1000,5000] [--program build/release/bench/sim/spillway_sim_scale] [-o json]
 """

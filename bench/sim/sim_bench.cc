@@ -1,6 +1,6 @@
-// How much faster than real time a simulated cluster runs: `times_real_time` is virtual seconds per second of processor
-// time; the simulator has one thread. Steady: one pod per node, nothing happens but heartbeats, the start is not
-// counted. Zone outage: start, the silence of one of three zones and its recovery, all counted.
+// The speed of a simulated cluster, compared with real time: `times_real_time` is virtual seconds per second of
+// processor time; the simulator has one thread. Steady: one pod per node, nothing happens but heartbeats, the start is
+// not counted. Zone outage: start, the silence of one of three zones and its recovery, all counted.
 // Peer: KWOK and SimKube run in real time, 1.
 #include "api/json/json.h"
 #include "base/check.h"
@@ -44,7 +44,7 @@ void steady(benchmark::State& state) {
   if (!cluster.invariants().violations().empty()) state.SkipWithError("an invariant was violated");
 }
 
-/// examples/incidents/zone-outage.yaml: 2 min to settle, 18 of them the timeline.
+/// examples/incidents/zone-outage.yaml: 2 min of start, 18 of them the timeline.
 void zone_outage(benchmark::State& state) {
   constexpr std::string_view kText =
       "name: zone-outage\n"

@@ -28,7 +28,7 @@ inline bool equal_ignoring_case(std::string_view a, std::string_view b) {
 inline constexpr std::string_view kBlanks = " \t";              // within a line
 inline constexpr std::string_view kWhiteSpace = " \t\n\v\f\r";  // all of it
 
-/// Without blanks at both ends.
+/// The text without blanks at both ends.
 constexpr std::string_view trimmed(std::string_view text, std::string_view blanks = kBlanks) {
   const std::size_t first = text.find_first_not_of(blanks);
   if (first == std::string_view::npos) return {};

@@ -17,7 +17,7 @@ class CopyOnWrite {
 
   explicit CopyOnWrite(T value) : node_(new Node(std::move(value))) {}  // NOLINT(cppcoreguidelines-owning-memory)
 
-  /// Not noexcept, so that a variant copies before it lets go of what it holds: the other may lie inside.
+  /// Not noexcept, so that a variant copies before it releases its value: the other may be inside of that.
   CopyOnWrite(const CopyOnWrite& other) : node_(other.node_) {
     if (node_ != nullptr) node_->holders.fetch_add(1, std::memory_order_relaxed);
   }

@@ -9,7 +9,7 @@
 
 namespace spillway {
 
-/// The time from `from` to `to`, negative if `to` came first; cut to 292 years, as Go's Time.Sub.
+/// The time from `from` to `to`, negative if `to` is earlier; cut to 292 years, as Go's Time.Sub.
 constexpr Duration elapsed(WallTime from, WallTime to) {
   constexpr auto kMost = std::chrono::floor<std::chrono::microseconds>(Duration::max());
   return std::clamp<std::chrono::microseconds>(to - from, -kMost, kMost);

@@ -1,6 +1,6 @@
-// A computation on a stack of its own, which gives the thread back whenever it has done a slice of work: a long pure
-// computation that others have to be served beside, without a second thread and its locks. It says by count_work() how
-// much it does; a slice is bounded by that and not by time, so equal computations have equal slices.
+// A computation on a stack of its own, which yields the thread after each slice of work: for a long pure computation
+// beside which other work has to be served, without a second thread and its locks. It counts its work by count_work();
+// a slice is bounded by that and not by time, so equal computations have equal slices.
 // Thread: one (a fiber is resumed by the thread that made it). Source: makecontext(3), swapcontext(3).
 #pragma once
 

@@ -1,6 +1,6 @@
-// The exclusive lock of a file or directory, which the kernel frees when its last descriptor is closed. A process that
-// is killed while it starts a child leaves the lock to the child until the child's exec(): therefore a process that
-// starts after a kill retries for a while. Thread: any; blocks while it waits.
+// The exclusive lock of a file or directory, which the kernel frees when its last descriptor is closed. If a process is
+// killed while it starts a child, the child holds the lock until its exec(): therefore a process that starts after a
+// kill retries for a while. Thread: any; blocks while it waits.
 #pragma once
 
 #include "base/error.h"

@@ -8,7 +8,7 @@
 
 namespace spillway {
 
-/// Appends `text` with quotes and escapes. Bytes from 0x7f on stay as they are: valid UTF-8 is the caller's business.
+/// Appends `text` with quotes and escapes. Bytes from 0x7f on are copied: the caller ensures valid UTF-8.
 void append_json_string(std::string_view text, std::string& out);
 
 }  // namespace spillway

@@ -1,5 +1,6 @@
-// A value that one thread replaces and all others take: a taken value stays as it was for as long as its taker keeps
-// it. Thread: put() by one at a time, take() by any. Cost of take(): a lock that is held for the copy of a pointer.
+// A value that one thread replaces and all others read: a value that was read does not change as long as its reader
+// keeps it. Thread: put() by one at a time, take() by any. Cost of take(): a lock that is held for the copy of a
+// pointer.
 #pragma once
 
 #include <memory>

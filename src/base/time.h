@@ -32,7 +32,7 @@ struct CivilClock {
 /// UTC, microseconds since 1970. metav1.Time keeps whole seconds of it, metav1.MicroTime all of it.
 using WallTime = std::chrono::time_point<CivilClock, std::chrono::microseconds>;
 
-/// The two readings that come with every event an engine sees. Both are taken at the same moment.
+/// The two readings of the clocks that an engine gets with every event. Both are taken at the same moment.
 struct Now {
   Instant mono;
   WallTime wall;

@@ -1,7 +1,6 @@
-// Token buckets: how many acts per second may pass, be they taints or calls. Two arithmetics, both upstream's to the
-// last bit because grants at refill boundaries are observable: kContinuous (since 1.8) and kTicks (1.7). Thread: any (a
-// value). The time is monotonic and never goes back. Source: spec "Node lifecycle", S7.2; vectors
-// lifecycle/token_bucket.
+// Token buckets: limit acts per second, such as taints or calls. Two arithmetics, both upstream's to the last bit
+// because grants at refill boundaries are observable: kContinuous (since 1.8) and kTicks (1.7). Thread: any (a value).
+// The time is monotonic and never goes back. Source: spec "Node lifecycle", S7.2; vectors lifecycle/token_bucket.
 #pragma once
 
 #include "base/time.h"
@@ -22,7 +21,7 @@ class TokenBucket {
   /// Takes one token; false if there is none.
   bool try_take(Instant now);
 
-  /// When the next token can be taken; nullopt: never. Takes nothing.
+  /// The time of the next token; nullopt: never. Takes no token.
   std::optional<Instant> next_grant(Instant now) const;
 
   float rate() const { return rate_; }

@@ -73,7 +73,7 @@ std::size_t colour_length(std::string_view text) {
   return end != std::string_view::npos && text[end] == 'm' ? end + 1 : 0;
 }
 
-/// With question marks, but for what is `kept`: the length of a sequence that stays, or 0. Null: nothing is.
+/// The text with question marks, except for sequences that are `kept`: the length of one, or 0. Null: none is.
 std::string replaced(std::string_view bytes, std::size_t (*kept)(std::string_view)) {
   std::string text(bytes);
   std::size_t at = 0;

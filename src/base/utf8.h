@@ -12,21 +12,21 @@ namespace spillway {
 bool is_utf8(std::string_view text);
 
 /// Offset of the first byte that is not text: malformed UTF-8, or a control character other than tab, line feed and
-/// carriage return. nullopt: all of it is. yaml-cpp does not come back from some of these bytes.
+/// carriage return. nullopt: all of it is text. yaml-cpp does not return for some of these bytes.
 std::optional<std::size_t> find_non_text(std::string_view bytes);
 
-// Text of another machine may hold characters that move, hide or reorder what stands around them: C0 but tab and
-// line feed, DEL, C1 (U+0080 to U+009F), line and paragraph separators (U+2028, U+2029), and embeddings, overrides and
-// isolates of the bidirectional algorithm (U+202A to U+202E, U+2066 to U+2069). The functions below are the ways out.
+// Text of another machine may contain characters that move, hide or reorder the text around them: C0 but tab and line
+// feed, DEL, C1 (U+0080 to U+009F), line and paragraph separators (U+2028, U+2029), and embeddings, overrides and
+// isolates of the bidirectional algorithm (U+202A to U+202E, U+2066 to U+2069). The functions below replace them.
 
-/// For a terminal: each byte of such a character, and each that is not UTF-8, as a question mark.
+/// The text for a terminal: each byte of such a character, and each that is not UTF-8, as a question mark.
 std::string printable(std::string_view bytes);
 /// The same for a cell or one line: line feeds and tabs as blanks.
 std::string printable_line(std::string_view bytes);
-/// For a terminal, of text that holds colours of this program: as printable(), but ESC [ digits m stays.
+/// The text for a terminal, with the colours of this program: like printable(), but ESC [ digits m is kept.
 std::string printable_painted(std::string_view bytes);
-/// For a log or a document: `json` is JSON text; from `from` on such characters become \uXXXX, and bytes that are not
-/// UTF-8 become U+FFFD. Readers of JSON find the characters that were there.
+/// Escapes for a log or a document: `json` is JSON text; from `from` on such characters become \uXXXX, and bytes that
+/// are not UTF-8 become U+FFFD. Readers of JSON get the original characters.
 void escape_unprintable(std::string& json, std::size_t from = 0);
 
 /// `text` in at most `bytes_max` bytes and a mark ("..."), cut between two characters.

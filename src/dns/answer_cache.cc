@@ -5,7 +5,7 @@
 namespace spillway::dns {
 namespace {
 
-// So that a few large answers cannot displace all others.
+// A minimum, so that a few large answers cannot displace all others.
 constexpr std::size_t kLeastAnswers = 100;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Answers of other servers, until their time is over. Thread: loop. Bounds: `entries_max` answers, `bytes_max` bytes of
-// them; the one that was not used for longest goes first. Cost: one search.
+// Answers of other servers, until they expire. Thread: loop. Bounds: `entries_max` answers, `bytes_max` bytes of them;
+// the least recently used one is dropped first. Cost: one search.
 #pragma once
 
 #include "base/time.h"

@@ -11,11 +11,11 @@
 namespace spillway::dns {
 
 struct ForeignAnswer {
-  std::shared_ptr<const std::string> message;  // as it came; never null
+  std::shared_ptr<const std::string> message;  // as received; never null
   Rcode rcode = Rcode::kNoError;
-  bool truncated = false;  // the server has more to say, over TCP
-  /// For how long it may be repeated: the least time of its records; without any, what the zone's SOA record grants for
-  /// a name or type that does not exist (RFC 2308). nullopt: not at all.
+  bool truncated = false;  // the rest is available over TCP
+  /// The time for which it may be cached: the least time of its records; without any, the SOA record's time for a name
+  /// or type that does not exist (RFC 2308). nullopt: not at all.
   std::optional<std::uint32_t> ttl_seconds = {};
 };
 

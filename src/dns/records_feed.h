@@ -24,7 +24,7 @@ class RecordsFeed final : public client::ApiEngine {
 
   const ClusterRecords& records() const { return records_; }
 
-  /// Everything was listed once: a name that is not in the records does not exist.
+  /// True once everything was listed: a name that is not in the records does not exist.
   bool complete() const { return client_.synced(); }
 
   /// Calls `action` when complete() becomes true.
@@ -47,7 +47,7 @@ class RecordsFeed final : public client::ApiEngine {
   void follow_slices();
   void follow_namespaces();
   void follow_pods();
-  /// The serial number of the zone grows with each change, even if several come within a second.
+  /// The serial number of the zone grows with each change, even with several in a second.
   void touch(Now now);
 
   ClusterRecords records_;

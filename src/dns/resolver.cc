@@ -19,7 +19,7 @@ telemetry::Counter queries(telemetry::Registry& registry, std::string_view outco
   return registry.counter(kQueries, kQueriesHelp, {{"outcome", outcome}});
 }
 
-/// Another server may give a better answer.
+/// True if another server may give a better answer.
 bool is_refusal(Rcode rcode) {
   return rcode == Rcode::kServerFailure || rcode == Rcode::kRefused || rcode == Rcode::kNotImplemented ||
          rcode == Rcode::kFormatError;
@@ -84,7 +84,7 @@ void Resolver::on_query(Query query, Now now) {
 
 void Resolver::forward(const Query& query, Question question, Answer prefix, Now now) {
   if (options_.servers == 0) {
-    // The reverse zones are asked of others before they are said to be empty.
+    // Other servers are queried for the reverse zones before these count as empty.
     if (!reverse_zone(plain_name(question.name)).empty()) return reply(query.ticket, Rcode::kNameError);
     return reply(query.ticket, prefix.alias ? Rcode::kServerFailure : Rcode::kRefused);
   }

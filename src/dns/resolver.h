@@ -1,8 +1,8 @@
-// Answers queries: from the cluster's records, from the cache, or by asking other servers. It parses no message and has
-// no socket: queries come parsed, commands say what to send.
+// Answers queries: from the cluster's records, from the cache, or by querying other servers. It parses no message and
+// has no socket: queries are parsed before, commands contain the queries to send.
 // Thread: loop. Bounds: each client address has a rate; questions that wait for other servers are bounded in all and
-// per client, beyond which the answer is SERVFAIL; each question is asked kAttemptsMax times. Equal questions that wait
-// are asked once. Ordering: commands are in the order of their causes; each query gets exactly one Reply or Drop.
+// per client, beyond which the answer is SERVFAIL; each question is sent kAttemptsMax times. Equal questions that wait
+// are sent once. Ordering: commands are in the order of their causes; each query gets exactly one Reply or Drop.
 // Source: RFC 1035, RFC 2308, RFC 8906; Kubernetes docs, "Customizing DNS Service".
 #pragma once
 
@@ -69,7 +69,7 @@ struct Ask {
   bool over_tcp = false;
 };
 
-/// Its answer is not waited for any more.
+/// Ends the wait for the answer of that query.
 struct EndAsk {
   AskId id = 0;
 };
@@ -81,7 +81,7 @@ class Resolver {
   /// Three attempts end before a client that waits 5 s, as resolv.conf(5) has it, gives up.
   static constexpr int kAttemptsMax = 3;
   static constexpr Duration kAttemptTime = milliseconds(1500);
-  /// For this time a server that did not answer is asked after the others.
+  /// For this time a server that did not answer is tried after the others.
   static constexpr Duration kServerPause = seconds(10);
 
   struct Options {

@@ -1,6 +1,6 @@
 // Creates the Service by which pods find the DNS server of this process, and keeps its EndpointSlice: both are written
-// once at the start, and again until that has succeeded. A Service of the name that exists already is left as it is, so
-// an operator may change it; the slice is this server's own, and goes with it. Thread: loop.
+// once at the start, and again until that has succeeded. An existing Service of the name is not changed, so that an
+// operator may edit it; the slice belongs to this server, and is deleted at its end. Thread: loop.
 // Source: Kubernetes DNS specification 1.1.0; kubeadm's Service kube-dns.
 #pragma once
 
@@ -26,7 +26,7 @@ class ServiceKeeper final : public client::ApiEngine {
   struct Options {
     std::string cluster_ip;  // the Service's
     std::string slice;       // name of the EndpointSlice: each server of one store has its own
-    std::string address;     // where the server listens. A loopback address, which no endpoint may have: no slice
+    std::string address;     // where the server listens. A loopback address, invalid in endpoints: no slice
     std::uint16_t port = 0;  // the same for UDP and TCP
   };
 

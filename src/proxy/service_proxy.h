@@ -1,8 +1,8 @@
-// The proxy of a node as an engine: reads Services, EndpointSlices and its Node, and leaves changes of packet rules to
-// load. One change is under way at a time; those that come meanwhile go together. A change follows the first cause
-// within `delay`, and not more often than one per `min_sync_period` in the long run. After a failure all rules are
-// written anew, after a wait that doubles up to `sync_period`. Nothing is written before Services and EndpointSlices
-// were listed completely. Thread: loop. Source: Kubernetes docs, "Virtual IPs and Service Proxies", kube-proxy.
+// The proxy of a node as an engine: reads Services, EndpointSlices and its Node, and returns changes of packet rules as
+// commands. One change is in flight at a time; later ones are merged. A change follows the first cause within `delay`,
+// and not more often than one per `min_sync_period` in the long run. After a failure all rules are written anew, after
+// a wait that doubles up to `sync_period`. Nothing is written before Services and EndpointSlices were listed
+// completely. Thread: loop. Source: Kubernetes docs, "Virtual IPs and Service Proxies", kube-proxy.
 #pragma once
 
 #include "api/object/endpoints.h"
@@ -43,7 +43,7 @@ struct DeleteFlows {
   std::shared_ptr<const network::FlowJudge> judge;
 };
 
-/// These servers and no others are to run from now on. Not answered.
+/// Runs these servers and no others from now on. Not answered.
 struct ServeHealthChecks {
   std::vector<HealthCheckPort> ports;
 };
@@ -73,7 +73,7 @@ class ServiceProxy final : public client::ApiEngine {
 
   std::vector<client::ApiCommand> take_api_commands() override { return client_.take_api_commands(); }
 
-  /// Since the last call, in order.
+  /// The commands since the last call, in order.
   std::vector<ProxyCommand> take_proxy_commands();
 
   /// The answer to LoadRules.

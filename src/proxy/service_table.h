@@ -22,7 +22,7 @@ namespace spillway::proxy {
 
 using ServicePtr = std::shared_ptr<const api::ProxiedService>;
 
-/// The server that tells a load balancer how many endpoints of a Service this node has.
+/// The server that reports to a load balancer the number of endpoints of a Service on this node.
 struct HealthCheckPort {
   std::int32_t port = 0;
   std::string ns;
@@ -39,9 +39,9 @@ class ServiceTable {
   /// nullptr: it is not there (before: not yet, after: not any more).
   void on_service(const ServicePtr& before, const ServicePtr& after);
   void on_slice(const network::SlicePtr& before, const network::SlicePtr& after);
-  /// Other settings than before change the rules of all Services. One for each family, in their order.
+  /// Other settings than before change the rules of all Services. One entry for each family, in their order.
   void set_settings(std::vector<network::RuleSettings> settings);
-  /// It is not known what is loaded: the next changes are whole.
+  /// The loaded rules are unknown: the next changes are whole.
   void begin_anew();
 
   /// Works through at most `services_max` marked Services. True: none is left.
@@ -57,7 +57,7 @@ class ServiceTable {
 
   network::FlowJudge flow_judge() const;
 
-  /// By number; of two Services that want one port, the first by name has it.
+  /// Ports by number; of two Services that want one port, the first by name has it.
   std::vector<HealthCheckPort> health_check_ports() const;
 
   std::size_t services() const { return services_.size(); }

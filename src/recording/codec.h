@@ -1,7 +1,7 @@
-// Converts between values and the bytes of a record: one list of members per type says how it is written and read.
-// Numbers have seven bits a byte, lowest first; a set top bit says that more follow. A module that records instantiates
-// Writer and Reader with a type of its own, in whose namespace the lists of members are found. Thread: any (pure).
-// Bounds: a value that is read holds no more elements than its record has bytes.
+// Converts between values and the bytes of a record: one list of members per type defines its form. Numbers have seven
+// bits a byte, lowest first; a set top bit says that more follow. A module that records instantiates Writer and Reader
+// with a type of its own, in whose namespace the lists of members are found. Thread: any (pure). Bounds: a value that
+// is read holds no more elements than its record has bytes.
 #pragma once
 
 #include "api/text/quantity.h"
@@ -134,7 +134,7 @@ class Reader {
   /// Marks the input as invalid.
   void fail() { good_ = false; }
 
-  /// Everything was read, and all of it was valid.
+  /// True if everything was read, and all of it was valid.
   bool is_done() const { return good_ && rest_.empty(); }
 
  private:
@@ -282,7 +282,7 @@ class Reader {
   bool good_ = true;
 };
 
-/// Does describe() fill its value, or write it?
+/// True if describe() fills its value, false if it writes it.
 template <typename Io>
 inline constexpr bool kReads = false;
 

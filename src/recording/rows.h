@@ -19,7 +19,7 @@ struct ReplayOutcome {
   std::string key;      // outcomes with the same key are compared with each other
   std::string what;     // "evicted by memory.available, grace 1s"
   std::string reasons;
-  std::string line;  // exactly; empty: `what` says it all
+  std::string line;  // exactly; empty: `what` is the whole text
 };
 
 /// A recorded decision, the decision of the replay, or both side by side.
@@ -32,13 +32,13 @@ struct ReplayRow {
   Instant at() const;
 };
 
-/// Pairs outcomes with the same key, in order; an outcome without a partner stands alone. `same` compares the two of a
-/// pair.
+/// Pairs outcomes with the same key, in order; an outcome without a partner is a row of its own. `same` compares the
+/// two of a pair.
 std::vector<ReplayRow> pair_rows(
     std::vector<ReplayOutcome> decided, std::vector<ReplayOutcome> would_be,
     const std::function<bool(const ReplayOutcome& decided, const ReplayOutcome& would_be)>& same);
 
-/// When the first thing was, or would have been, otherwise; nullopt: never.
+/// The time of the first difference; nullopt: never.
 std::optional<Instant> first_difference(const std::vector<ReplayRow>& rows);
 
 std::uint64_t count_same(const std::vector<ReplayRow>& rows);

@@ -1,5 +1,5 @@
-// Port: where the recording of an engine goes. Nothing here waits for a disk: what there is no room for is
-// dropped, and the next segment begins with everything that a replay needs to begin there.
+// Port: the destination of an engine's recording. Never waits for a disk: records without room are dropped, and the
+// next segment begins with everything that a replay needs to begin there.
 // Thread: loop. Source: docs/adr/0024-recordings.md.
 #pragma once
 

@@ -24,7 +24,7 @@ class EngineDriver final : public client::Transport::Receiver {
   void stop();
 
   void on_api_event(client::ApiEvent event) override;
-  /// Runs `event` as one step of the engine (host events of an agent come this way), then executes its commands.
+  /// Runs `event` as one step of the engine (used for host events of an agent), then executes its commands.
   void step(std::function<void(Now)> event);
 
   /// Called after every step, to execute commands beyond those of ApiEngine.

@@ -33,14 +33,14 @@ constexpr std::size_t kSmallMax = 4096;
 constexpr std::size_t kFineSizes = kFineMax / kStep;
 constexpr std::size_t kSizes = kFineSizes + (kSmallMax - kFineMax) / kCoarseStep + 1;
 constexpr std::size_t kPage = std::size_t{64} << 10U;     // all blocks of a page have one size
-constexpr std::size_t kSegment = std::size_t{16} << 20U;  // the unit, aligned, in which memory is asked from the system
+constexpr std::size_t kSegment = std::size_t{16} << 20U;  // the aligned unit of requests of memory to the system
 constexpr std::size_t kPages = kSegment / kPage;
 constexpr std::size_t kAddressBits = 47;  // bits of an address of a process
 constexpr std::size_t kSegments = (std::size_t{1} << kAddressBits) / kSegment;
 
 /// The head of a segment, in its first page.
 struct Segment {
-  std::array<std::uint8_t, kPages> size_of_page;  // its number
+  std::array<std::uint8_t, kPages> size_of_page;  // index of the size
 };
 
 struct FreeBlock {
@@ -55,7 +55,8 @@ struct Shelf {
 };
 
 constinit std::atomic<bool> in_use = false;
-// By address; the system has no page of it in use. Of a segment it is written before anybody has a block of it.
+// Marks by address; the system has not mapped untouched pages of it. The mark of a segment is written before any thread
+// has a block of it.
 std::array<std::uint8_t, kSegments> is_segment;
 constinit std::mutex segments;  // guards the two below
 constinit std::byte* next_page = nullptr;

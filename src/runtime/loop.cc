@@ -32,7 +32,8 @@ constexpr int kTimersPerTurn = 256;
 constexpr std::size_t kReadyPerTurn = 64;
 constexpr std::array kSignals = {SIGINT, SIGTERM};
 
-/// The only state that the signal handler touches: how often each signal came, and the descriptor that wakes the loop.
+/// The only state that the signal handler uses: the number of pending signals of each kind, and the descriptor that
+/// wakes the loop.
 std::array<std::atomic<int>, kSignals.size()> signals_pending;
 std::atomic<int> signal_wake_fd = -1;
 static_assert(std::atomic<int>::is_always_lock_free);
@@ -349,7 +350,7 @@ void Loop::run(std::function<void(int signal)> on_signal) {
     impl_->run_ending();
     impl_->end_turn();
   }
-  // From here on signals go where they went before; those of the last turn are reported.
+  // From here on signals have their former handlers; those of the last turn are reported.
   handlers.reset();
   Impl::tell_signals(tell);
   impl_->runner = std::thread::id();

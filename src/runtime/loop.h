@@ -20,14 +20,14 @@ class Loop {
   using Task = std::move_only_function<void()>;
   using TimerId = std::uint64_t;
 
-  /// After this time no further timer of a turn begins, and no further task.
+  /// After this time a turn begins no further timer and no further task.
   static constexpr Duration kShareOfTurn = milliseconds(10);
 
   /// The work between two waits.
   struct Turn {
     Duration took{};
     Duration longest{};  // the mark() of the longest piece; empty: it had none
-    std::string what;    // as mark() said of the longest; empty: nothing was said
+    std::string what;    // the mark() of the longest piece of work; empty: none
   };
 
   Loop();
@@ -47,19 +47,19 @@ class Loop {
   void cancel(TimerId timer);
   /// Calls `ready` on the loop whenever `fd` is ready (POLLIN, POLLOUT; POLLPRI for PSI and cgroup events) until
   /// unwatched. Level-triggered: `ready` must consume the event. Also called on error and hang-up. The descriptor must
-  /// be one that epoll takes, not yet watched, and must stay open until it is unwatched.
+  /// be one that epoll accepts, not yet watched, and must stay open until it is unwatched.
   void watch_fd(int fd, short poll_events, std::function<void()> ready);
   /// Waits for `poll_events` from now on (0: only for error and hang-up). `fd` must be watched.
   void rewatch_fd(int fd, short poll_events);
   /// Harmless if `fd` is not watched.
   void unwatch_fd(int fd);
 
-  /// Says what the piece of work at hand is for, e.g. "PATCH /api/v1/nodes/n1/status".
+  /// Names the present piece of work, e.g. "PATCH /api/v1/nodes/n1/status".
   void mark(std::string what);
   /// Calls `observe` after every turn in which anything ran. Before run(), or on the loop.
   void on_turn(std::function<void(const Turn&)> observe);
 
-  /// Both clocks, read now.
+  /// Reads both clocks now.
   Now now() const { return RealClock::read(); }
 
   /// Blocks until stop(). SIGINT and SIGTERM call `on_signal` on the loop; if it is empty they are left alone. At most

@@ -6,7 +6,7 @@ namespace spillway::runtime {
 
 LoopThread::LoopThread(const std::string& name)
     : loop_(std::make_shared<Loop>()), thread_([loop = loop_.get()] { loop->run({}); }) {
-  // Only a label; a name that is too long is refused and leaves the program's.
+  // Only a label; a name that is too long is refused, and the program's is kept.
   pthread_setname_np(thread_.native_handle(), name.c_str());
 }
 

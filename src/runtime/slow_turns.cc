@@ -8,7 +8,7 @@ namespace spillway::runtime {
 
 namespace {
 
-/// `what`: as Loop::mark() said it.
+/// `what`: the text of Loop::mark().
 std::string cause_of(const std::string& what) {
   if (what.empty()) return "work other than a request";
   return what.starts_with(kStepMark) ? what : "request " + what;

@@ -1,5 +1,5 @@
-// Slow turns of a loop, summed up once a minute: how many there were, how long the longest took, and what held it up.
-// Pure: the time and what the kernel says about the thread are arguments. Thread: one at a time.
+// Slow turns of a loop, summed up once a minute: their number, the duration of the longest, and its cause. Pure: the
+// time and the kernel's figures of the thread are arguments. Thread: one at a time.
 #pragma once
 
 #include "base/time.h"
@@ -24,7 +24,7 @@ class SlowTurns {
  public:
   /// Bound of a turn that is not counted. Requests and pressure events wait for the end of a turn.
   static constexpr Duration kSlow = milliseconds(50);
-  /// Between two reports.
+  /// The time between two reports.
   static constexpr Duration kPeriod = minutes(1);
 
   struct Report {
@@ -33,7 +33,7 @@ class SlowTurns {
     std::string cause;  // the cause of the longest turn, in words
   };
 
-  /// Returns how long the thread has waited for a processor since it began; nullopt: not known. Called once a minute.
+  /// Returns how long the thread has waited for a processor since it began; nullopt: unknown. Called once a minute.
   using Waited = std::function<std::optional<Duration>()>;
 
   explicit SlowTurns(Waited waited) : waited_(std::move(waited)) {}

@@ -1,6 +1,6 @@
 // Prometheus' text format, written sample by sample: for figures that are read off at the scrape and carry the time at
 // which they were measured. Instruments that live with the process are in metrics.h.
-// Thread: any; one at a time. Only exposition.cc knows prometheus-cpp. Source: Prometheus docs, "Exposition formats",
+// Thread: any; one at a time. Only exposition.cc uses prometheus-cpp. Source: Prometheus docs, "Exposition formats",
 // 0.0.4.
 #pragma once
 

@@ -20,7 +20,7 @@ std::string render_logfmt(Level level, std::string_view event, std::span<const F
 std::string render_json_members(Level level, std::string_view event, std::span<const Field> fields);
 
 /// "spillway: warning: nothing is recorded (directory /var/lib/spillway): disk full": one line for a person. The fields
-/// that say why (error, cause, why, warning, problem) follow a colon, the others stand in brackets.
+/// with the cause (error, cause, why, warning, problem) follow a colon, the others are in brackets.
 std::string render_sentence(Level level, std::string_view event, std::span<const Field> fields);
 
 }  // namespace spillway::telemetry

@@ -1,5 +1,5 @@
 // Metrics in Prometheus' text format, behind handles that are created once. Labels come from enums or other bounded
-// sets. Thread: any. Only metrics.cc knows prometheus-cpp.
+// sets. Thread: any. Only metrics.cc uses prometheus-cpp.
 #pragma once
 
 #include <initializer_list>

@@ -26,7 +26,7 @@ struct TraceId {
 /// 8 bytes; 0: none.
 using SpanId = std::uint64_t;
 
-/// Names the span that asked for an operation, as its parent.
+/// The identity of the span that requested an operation, its parent.
 struct SpanContext {
   TraceId trace;
   SpanId span = 0;
@@ -35,8 +35,8 @@ struct SpanContext {
   friend bool operator==(const SpanContext&, const SpanContext&) = default;
 };
 
-/// "00-TRACE-SPAN-01": the header traceparent. nullopt: not one, or one that names nothing. A later version is read as
-/// far as this one goes.
+/// "00-TRACE-SPAN-01": the header traceparent. nullopt: malformed, or without a trace. A later version is parsed as far
+/// as its form equals this one.
 std::optional<SpanContext> parse_traceparent(std::string_view text);
 
 /// 32 and 16 lower case hexadecimal digits.

@@ -1,4 +1,4 @@
-// The log of a process that may fail: the line that says why it ends is not followed by lines about its usual work.
+// The log of a process that may fail: the line with the cause of its end is not followed by lines about its usual work.
 // Thread: any.
 #pragma once
 

@@ -24,7 +24,7 @@ class Tracer {
   /// `requests_ppm`: of a million requests so many are traced, 0 to 1,000,000.
   Tracer(std::uint64_t seed, std::uint32_t requests_ppm, Registry& metrics);
 
-  /// Is a request traced that took so long?
+  /// True if a request that took so long is traced.
   bool wants_request(Duration took) { return took >= kSlow || rng_.chance_ppm(requests_ppm_); }
 
   TraceId new_trace();

@@ -21,7 +21,7 @@ namespace {
 
 using api::Json;
 
-// Bundles of definitions have 24,000 values in 1.4 MiB; none is known that has a tenth of these.
+// Bundles of definitions have 24,000 values in 1.4 MiB; no known one has a tenth of these bounds.
 constexpr std::size_t kTextMax = 4 * 1024 * 1024;
 constexpr std::size_t kValuesMax = 250'000;
 constexpr std::size_t kBytesMax = 4 * kTextMax;  // keys and scalars; aliases can make more of them than the text has
@@ -79,7 +79,7 @@ std::optional<double> number_of(std::string_view text) {
   return value;
 }
 
-/// Why a document is not read. Thrown through the parser, which goes on otherwise.
+/// The error for which a document is not read. Thrown through the parser, which would continue otherwise.
 struct Refused {
   Error error;
 };
@@ -145,7 +145,7 @@ class Builder : public YAML::EventHandler {
   std::vector<Document> take() { return std::move(documents_); }
 
  private:
-  /// A list or mapping whose end has not come.
+  /// A list or mapping whose end has not been reached.
   struct Open {
     Json value;
     Origins::Id id = Origins::kRoot;
@@ -240,7 +240,7 @@ class Builder : public YAML::EventHandler {
     end(std::move(done.value), done.anchor);
   }
 
-  /// A value that an alias stands for has the places of the value that it names.
+  /// A value of an alias has the places of the value that it names.
   void copy_origins(const YAML::Mark& mark, const Json& value, Origins::Id from, Origins::Id to, std::size_t depth) {
     if (depth > kDepthMax) refuse(mark, "is nested deeper than {} levels", kDepthMax);
     if (const std::string* text = value.if_string()) count_bytes(mark, text->size());
@@ -306,7 +306,7 @@ Result<std::vector<Document>> read_all(const std::string& file, const std::strin
   try {
     std::istringstream stream(text);
     YAML::Parser parser(stream);
-    // Not YAML::LoadAll(): of some texts it never stops making documents.
+    // YAML::LoadAll() is not used: for some texts it never stops making documents.
     for (std::size_t tried = 0; tried <= documents_max && parser.HandleNextDocument(builder);) ++tried;
   } catch (const Refused& refused) {
     return refused.error;

@@ -34,7 +34,7 @@ class Origins {
   /// The document itself.
   static constexpr Id kRoot = 0;
 
-  /// By path: "evictionHard[memory.available]", "clusterDNS[0]"; "" is the document. nullptr: nothing is there.
+  /// The place by path: "evictionHard[memory.available]", "clusterDNS[0]"; "" is the document. nullptr: no such value.
   const Origin* find(std::string_view path) const;
 
   /// Throws std::out_of_range where nothing is.
@@ -86,9 +86,9 @@ struct Document {
 /// A key that is there twice is an error, or its last value counts, as decoders of JSON have it.
 enum class RepeatedKeys { kRefused, kLastCounts };
 
-/// How a number with a leading zero is read: YAML 1.1 means an octal one, YAML 1.2 a decimal one.
+/// The meaning of a number with a leading zero: YAML 1.1 reads an octal one, YAML 1.2 a decimal one.
 enum class LeadingZero {
-  kRefused,  // for files: their author has to say which one is meant
+  kRefused,  // for files: their author has to choose one
   kOctal,    // for bodies of requests, as clients of other API servers mean it: 0644 is 420
 };
 

@@ -1,4 +1,4 @@
-// Goal: /debug/spillway shows how every part of an agent stands, the same twice, whatever goes on.
+// Goal: /debug/spillway shows the state of every part of an agent, the same twice, at any time.
 #include "agent/scripted_cluster.h"
 
 #include <fmt/format.h>

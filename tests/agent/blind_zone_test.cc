@@ -1,4 +1,4 @@
-// Goal: a threshold that the OOM killer would not wait for is told of: at the start, in lint and in explain.
+// Goal: a threshold below the point at which the OOM killer acts is reported: at the start, in lint and in explain.
 #include "agent/contract/blind_zone.h"
 
 #include "agent/config/config_lint.h"

@@ -1,4 +1,5 @@
-// Names of cgroups under both drivers, what a kubelet tells of itself or refuses to, and what a shadow compares.
+// Names of cgroups under both drivers, the configuration that a kubelet reports or refuses to report, and the
+// comparisons of a shadow.
 #include "agent/companion/kubelet_feed.h"
 #include "agent/companion/kubelet_settings.h"
 #include "agent/companion/pod_cgroup.h"

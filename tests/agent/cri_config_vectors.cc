@@ -1,5 +1,5 @@
-// vectors/pod-lifecycle: sandbox_config, container_config, container_hash, security_context as container runtimes are
-// told it.
+// vectors/pod-lifecycle: sandbox_config, container_config, container_hash, security_context in the form for container
+// runtimes.
 #include "agent/containers/container_hash.h"
 #include "agent/cri/container_config.h"
 #include "agent/cri/sandbox_config.h"
@@ -58,7 +58,7 @@ ImageUser image_user(const Json& in) {
   return user;
 }
 
-/// Capabilities without any mean the same as none, and are not told.
+/// Capabilities without any mean the same as none, and are not sent.
 Json without_empty_capabilities(Json want) {
   for (Json* context : {want.find("securityContext"), want.at({"config", "linux", "security_context"})}) {
     const Json* capabilities = context == nullptr ? nullptr : context->find("capabilities");
@@ -75,7 +75,7 @@ std::optional<Mismatch> outcome(const Json& row, std::string_view member, const 
 
 std::optional<Mismatch> security(const Json& row) {
   const Json& in = *row.find("in");
-  if (in.at({"imageUser", "error"}) != nullptr) return std::nullopt;  // it ends before: the image cannot be inspected
+  if (in.at({"imageUser", "error"}) != nullptr) return std::nullopt;  // ends before: the image cannot be inspected
   const api::Pod pod = pod_of(in);
   const auto made = security_context(pod, pod.spec.containers.front(),
                                      {.image_user = image_user(in),

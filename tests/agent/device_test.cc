@@ -1,5 +1,5 @@
-// Goal: devices of plugins reach the containers that ask for them, one pod at a time, across a restart of the agent,
-// and the node never offers what is not there.
+// Goal: devices of plugins reach the containers that request them, one pod at a time, across a restart of the agent,
+// and the node never offers a missing device.
 #include "agent/devices/device_manager.h"
 #include "agent/scripted_cluster.h"
 
@@ -281,7 +281,7 @@ TEST(Devices, SurviveARestartOfTheAgent) {
   EXPECT_EQ(node.host.count<StartContainer>(), 0u);
   node.plug_in(4);
   node.run(minutes(1));
-  EXPECT_TRUE(node.allocate().empty());  // nothing is asked for twice
+  EXPECT_TRUE(node.allocate().empty());  // no second request
   EXPECT_EQ(node.phase("train"), "Running");
   EXPECT_EQ(node.variable("GPUS"), "gpu1,gpu2");
   node.add("more", 2);

@@ -1,5 +1,5 @@
-// Goal: a container for debugging comes to a pod that runs, starts once, is told of and ended with its pod, and gets no
-// more rights than any other. Method: an agent between a scripted API server and a scripted machine.
+// Goal: a container for debugging is added to a running pod, starts once, is reported and ended with its pod, and gets
+// no more rights than any other. Method: an agent between a scripted API server and a scripted machine.
 #include "agent/containers/container_hash.h"
 #include "agent/scripted_cluster.h"
 

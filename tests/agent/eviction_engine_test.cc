@@ -117,7 +117,7 @@ void answer(Pressured& cluster, std::uint64_t id, const std::string& pod) {
   cluster.run(milliseconds(5));
 }
 
-/// The machine answers a question that was given up: what it saw then is no reason to end anybody now.
+/// The machine answers an observation that was given up: its old figures must evict no pod now.
 TEST(Eviction, TakesNoAnswerThatItNoLongerWaitsFor) {
   Pressured cluster;
   ASSERT_NE(cluster.host.last<Observe>(), nullptr);

@@ -1,5 +1,4 @@
-// Goal: what the estimators of memory say is there to be scraped, and how often another one would have judged
-// otherwise.
+// Goal: metrics show the figures of all memory estimators, and how often another one would have decided otherwise.
 #include "agent/eviction/eviction_metrics.h"
 
 #include <gmock/gmock.h>

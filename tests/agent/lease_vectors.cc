@@ -1,4 +1,4 @@
-// vectors/node-agent: lease_timeline. The engine against a server that keeps one lease and fails as it is told.
+// vectors/node-agent: lease_timeline. The engine against a server that keeps one lease and fails on order.
 #include "agent/contract/options.h"
 #include "agent/node/lease_engine.h"
 #include "api/exchange/status.h"

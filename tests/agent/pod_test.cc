@@ -387,7 +387,7 @@ TEST(Pod, DeadlineCountsWhileItsAgentIsAwayAndNotByAClockThatJumps) {
   cluster.run(seconds(20));
   EXPECT_EQ(cluster.phase("job"), "Running");
   const std::size_t starts = cluster.host.count<StartContainer>();
-  cluster.restart();  // an hour has gone by, as far as anybody knows
+  cluster.restart();  // an hour has passed by the clock
   cluster.run(seconds(1));
   EXPECT_EQ(cluster.pod("job").string_at({"status", "reason"}), "DeadlineExceeded");
   EXPECT_EQ(cluster.host.count<StartContainer>(), starts) << "nothing is started for a moment";

@@ -1,4 +1,4 @@
-// Goal: what the machine did by itself between two passes is judged, written down and told like any other eviction.
+// Goal: an act of the machine between two passes is evaluated, journalled and reported like any other eviction.
 #include "agent/eviction/reaction.h"
 
 #include "agent/scripted_cluster.h"

@@ -1,6 +1,6 @@
-// Goal: what an agent was told gives the same decisions again, another configuration gives its own, and no file makes a
-// replay end otherwise than with an answer. That every input of every test replays alike, ScriptedCluster checks
-// itself.
+// Goal: the recorded input of an agent gives the same decisions again, another configuration gives its own, and no file
+// makes a replay end otherwise than with an answer. That every input of every test replays alike, ScriptedCluster
+// checks itself.
 #include "agent/recording/replay.h"
 
 #include "agent/recording/eviction_recorder.h"

@@ -1,6 +1,6 @@
-// Goal: a pod whose sandbox is gone has another one made and its containers run again in it, in their order, once each;
-// a pod that is not to run again ends; what a RuntimeClass is called by the runtime is what the sandbox is asked for
-// with. The machine is scripted.
+// Goal: a pod that lost its sandbox gets another one, and its containers run again in it, in their order, once each; a
+// pod that must not run again ends; the sandbox is requested with the handler of its RuntimeClass. The machine is
+// scripted.
 #include "agent/cri/runtime_status.h"
 #include "agent/scripted_cluster.h"
 
@@ -30,7 +30,7 @@ class Sandboxes : public ::testing::Test {
 
   void lose() { cluster_.send(SandboxLost{"uid-web"}); }
 
-  /// With a container that ends with it: the loss is told first.
+  /// Loses the sandbox with a container that ends with it: the loss is reported first.
   void lose_with(const std::string& container) {
     const HostEvent end = cluster_.host.exit("uid-web", container, 137, cluster_.now());
     lose();

@@ -68,7 +68,7 @@ class ScriptedCluster {
   void send(const StaticManifests& read);
   void break_watches(const Error& error);
 
-  /// How long answers to a request take besides; other events overtake them.
+  /// Sets the additional delay of answers; other events overtake them.
   void delay_answers(std::function<Duration(const api::Request&)> by) { answer_delay_ = std::move(by); }
 
   /// Events of watches take so long besides.

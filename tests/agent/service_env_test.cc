@@ -1,5 +1,5 @@
-// Goal: on a node without a service proxy containers are told of the API server itself. What the Services alone say is
-// in vectors/pod-lifecycle, container_env.
+// Goal: on a node without a service proxy the variables of containers name the API server itself. The variables of
+// Services alone are in vectors/pod-lifecycle, container_env.
 #include "agent/containers/service_env.h"
 
 #include "agent/containers/container_env.h"

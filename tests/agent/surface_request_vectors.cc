@@ -49,7 +49,7 @@ struct Pulls {
   Instant now{};
   Json events = Json::array();
 
-  /// The message of the last event, unless it tells of a pull: that ends with the time it took, which no row has.
+  /// The message of the last event, except that of a pull: it ends with the time it took, which no row has.
   std::string keep(ImageAnswer answer, ImageAnswer& last) {
     std::string message;
     for (const ImageNews& each : answer.news) {

@@ -1,5 +1,5 @@
-// Goal: a pod starts when its volumes are there and not before, is told what is missing, and sees what its objects say
-// for as long as it runs. Method: an agent between a scripted API server and a scripted machine.
+// Goal: a pod starts when its volumes exist and not before, shows what is missing, and sees the data of its objects as
+// long as it runs. Method: an agent between a scripted API server and a scripted machine.
 #include "agent/scripted_cluster.h"
 #include "agent/volumes/pod_tokens.h"
 #include "api/text/base64.h"
@@ -53,7 +53,7 @@ class PodVolumes : public testing::Test {
     return found;
   }
 
-  /// The files of the volume as they were last asked for.
+  /// The files of the volume in the last request.
   std::map<std::string, VolumeFile> files() const {
     const auto asked = commands<SetUpVolumes>();
     if (asked.empty() || asked.back().volumes.size() != 1) return {};

@@ -1,5 +1,6 @@
-// Goal: an agent that is started anew on a machine that keeps pods disturbs none: running containers go on, ended ones
-// are counted once, remains without a pod are removed, and nothing is done before the machine's pods are known.
+// Goal: an agent that is started anew on a machine that keeps pods disturbs none: running containers continue, ended
+// ones are counted once, remains without a pod are removed, and no command is given before the machine's pods are
+// known.
 #include "agent/containers/container_hash.h"
 #include "agent/scripted_cluster.h"
 

@@ -68,7 +68,7 @@ TEST(FieldSets, KeysAreCanonical) {
   EXPECT_EQ(set->to_json(), parse(R"({"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{}})"));
 }
 
-/// Whatever way a key is spelled, it is the one that its document has as text.
+/// A key of any spelling is stored in the canonical spelling of its document.
 TEST(FieldSets, KeysOfEverySpellingAreCanonical) {
   for (const std::string_view keys : {R"({"type":"Ready"})",  R"({"name":"a-b.c_d/9"})",
                                       R"({"":""})",           R"({"a":""})",
@@ -410,7 +410,7 @@ TEST(TrackUpdate, OldUpdatersAreFolded) {
     after.make({"data", fmt::format("k{:02}", i)}) = "1";
     live = track_update(config_map(), &live, std::move(after), writer(fmt::format("m{:02}", i), i));
   }
-  // The first writer owned nothing; an object that was created without fields has no owners to go on with.
+  // The first writer owned nothing; an object that was created without fields has no owners to continue.
   EXPECT_EQ(owners(live), "");
 
   live = track_update(config_map(), nullptr, typed(config_map(), R"({"data":{"k":"1"}})"), writer("m"));

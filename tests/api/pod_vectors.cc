@@ -1,4 +1,4 @@
-// Golden vectors of what a pod is and asks for: QoS, requests, criticality, ports, resource names; and of ages.
+// Golden vectors of a pod's class and requests: QoS, requests, criticality, ports, resource names; and of ages.
 #include "api/codec/codec.h"
 #include "api/object/host_ports.h"
 #include "api/object/pod_requests.h"

@@ -95,7 +95,7 @@ TEST(Quantity, MakersAgreeWithTheParser) {
   EXPECT_EQ(q("12Ki").bytes(), kibibytes(12));
 }
 
-/// Whatever is printed reads back as the same amount, and sums agree with integers.
+/// Every printed text parses back to the same amount, and sums agree with integers.
 TEST(Quantity, PrintedAmountsReadBack) {
   Rng rng(7);
   constexpr Format kFormats[] = {Format::kDecimalSI, Format::kBinarySI, Format::kDecimalExponent};

@@ -275,7 +275,7 @@ TEST_F(Access, AMirrorPodRefersToNothing) {
     const char* what;
   };
 
-  // Refused to everybody; what follows, to nodes.
+  // Refused to every user; the following ones, to nodes.
   constexpr const char* kNoSecrets = "a mirror pod may not reference secrets";
   const Row rows[] = {
       {"", R"(,"imagePullSecrets":[{"name":"s"}])", kNoSecrets},

@@ -1,4 +1,4 @@
-// Secrets that ask for a token of an account.
+// Secrets that request a token of an account.
 #include "api/text/base64.h"
 #include "apiserver/server_fixture.h"
 

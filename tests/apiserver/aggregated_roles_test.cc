@@ -269,7 +269,7 @@ TEST_F(AggregatedRoles, InACircleAreWrittenSeldom) {
 class AnyAggregatedRoles : public ::testing::TestWithParam<int> {};
 
 TEST_P(AnyAggregatedRoles, AreTheUnionOfWhatTheyGather) {
-  constexpr int kLevels = 3;  // those of a level gather roles, and those of lower levels
+  constexpr int kLevels = 3;  // roles of a level aggregate others, and those of lower levels
   TestServer server;
   Rng rng(static_cast<std::uint64_t>(GetParam()));
   const auto labels = [&](int above) {

@@ -1,4 +1,5 @@
-// Aggregated APIs: APIServices, their availability, requests that go on to their servers, discovery and OpenAPI.
+// Aggregated APIs: APIServices, their availability, requests that are forwarded to their servers, discovery and
+// OpenAPI.
 #include "apiserver/aggregation/identity_headers.h"
 #include "apiserver/server_fixture.h"
 

@@ -135,7 +135,7 @@ TEST(StorageCapacities, AreJudged) {
             "capacity: Invalid value: \"-1\": must be greater than or equal to 0");
   EXPECT_EQ(why(capacity(R"(,"nodeTopology":{"matchExpressions":[{"key":"a","operator":"Near"}]})")),
             "nodeTopology.matchExpressions[0].operator: Invalid value: \"Near\": not a valid selector operator");
-  // Each cause is told twice, as upstream tells it.
+  // Each cause is reported twice, as by upstream.
   const Answer twice = server.post(kCapacities, capacity(R"(,"capacity":"-1")"));
   EXPECT_EQ(causes_of(twice.body).if_array()->size(), 2U);
 }

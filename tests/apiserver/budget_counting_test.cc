@@ -1,4 +1,4 @@
-// How much is counted for disruption budgets when pods change, and in which pieces: steps, not time.
+// The amount of counting for disruption budgets when pods change, and its pieces: steps, not time.
 #include "apiserver/collect/budgets.h"
 #include "apiserver/kinds/kind_table.h"
 #include "apiserver/server_fixture.h"
@@ -18,7 +18,7 @@ namespace spillway::apiserver {
 
 namespace {
 
-/// The collector over a cache that is told of objects. Nothing is in the store, so its writes end with 404.
+/// The collector over a cache that gets objects directly. Nothing is in the store, so its writes end with 404.
 class BudgetCounting : public ::testing::Test, private WatchCache::Listener {
  protected:
   BudgetCounting() { static_cast<Collector&>(budgets).begin(); }

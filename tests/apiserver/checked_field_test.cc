@@ -1,4 +1,4 @@
-// Fields under validation: where errors stand, and that nothing is told of what is fine; names of images.
+// Fields under validation: the places of errors, and that valid values give none; names of images.
 #include "apiserver/kinds/fields/checked_field.h"
 
 #include "apiserver/kinds/fields/field_values.h"

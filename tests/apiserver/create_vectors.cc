@@ -35,7 +35,7 @@ void leave_out_allocated(const Json& want, Json& got) {
 
 Json without_repetitions(Json causes) {
   Json::Array& list = *causes.if_array();
-  list.erase(std::unique(list.begin(), list.end()), list.end());  // they are sorted
+  list.erase(std::unique(list.begin(), list.end()), list.end());  // the list is sorted
   return causes;
 }
 

@@ -1,5 +1,5 @@
-// How the objects of a custom kind come into the cache, and which of its generations are held meanwhile: the engine
-// without a server.
+// The way of a custom kind's objects into the cache, and the generations that are held meanwhile: the engine without a
+// server.
 #include "apiserver/crontabs.h"
 #include "apiserver/custom/custom_kinds.h"
 #include "apiserver/kinds/kind_table.h"
@@ -36,7 +36,7 @@ class NoListener final : public WatchCache::Listener {
   std::vector<EventPtr> seen;
 };
 
-/// The objects of a new kind come by two ways: read from the store at some revision, and told by its watch, earlier and
+/// The objects of a new kind arrive in two ways: read from the store at some revision, and by its watch, earlier and
 /// later than that.
 class FilledKind : public ::testing::Test {
  protected:
@@ -129,7 +129,7 @@ class FollowedDefinitions : public ::testing::Test, public WatchCache::Listener 
     static_cast<Collector&>(kinds).begin();
   }
 
-  /// The watch tells of a definition with that category.
+  /// The watch delivers a definition with that category.
   void tell(std::string_view category, std::string_view filler = {}, std::string_view plural = "crontabs") {
     Json document = *api::parse_json(definition(plural));
     document["metadata"]["uid"] = "u";

@@ -76,7 +76,7 @@ class Gate {
 
   void leave(std::size_t request) { gate.leave(requests[request].ticket, requests[request].work, now); }
 
-  /// Everybody whose turn it is now.
+  /// All requests whose turn it is now.
   std::vector<std::size_t> turns() {
     std::vector<std::size_t> out;
     while (const auto turn = gate.next(now)) {

@@ -1,5 +1,5 @@
-// Goal: what clients see of priority and fairness: who waits and is answered later, who is refused and how, whom
-// neither concerns. Seats are held by requests whose writes the store has not taken yet.
+// Goal: priority and fairness as clients see it: requests that wait and are answered later, refused ones, and exempt
+// ones. Seats are held by requests whose writes the store has not taken yet.
 #include "apiserver/server_fixture.h"
 
 #include <gtest/gtest.h>

@@ -250,7 +250,7 @@ TEST(ListPieces, WhereOthersWaitTheSlowestIsCutAfterFiveSeconds) {
     server.settle();
     server.advance(milliseconds(10));
   }
-  asked[0].sink->read();  // it is no longer the one that has waited longest
+  asked[0].sink->read();  // no longer the longest waiting one
   server.settle();
   const Asked late = ask(server, kMaps, "");
   server.settle();

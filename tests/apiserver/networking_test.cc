@@ -253,7 +253,7 @@ TEST(Ingresses, GetTheDefaultClassUnlessTheyNameOne) {
       both.string_at({"message"}),
       "Ingress.networking.k8s.io \"two\" is invalid: annotations.kubernetes.io/ingress.class: Invalid value: \"x\": "
       "must match `ingressClassName` when both are specified");
-  // An update neither gives a class nor asks for agreement.
+  // An update neither sets a class nor requires agreement.
   server.merge(kIngresses + "/none", R"({"metadata":{"labels":{"a":"b"}}})");
   EXPECT_EQ(server.get(kIngresses + "/none").string_at({"spec", "ingressClassName"}), "");
   EXPECT_EQ(server.merge(kIngresses + "/old", R"({"spec":{"ingressClassName":"y"}})").code, 200);

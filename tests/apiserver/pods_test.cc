@@ -215,7 +215,7 @@ TEST(Pods, OverheadIsThatOfTheRuntimeClass) {
   EXPECT_EQ(make_pod(server, "same", "", R"("runtimeClassName":"r","overhead":{"cpu":"1"},)").code, 201);
   EXPECT_EQ(make_pod(server, "other", "", R"("runtimeClassName":"r","overhead":{"cpu":"2"},)").code, 403);
   EXPECT_EQ(make_pod(server, "none", "", R"("overhead":{"cpu":"1"},)").code, 403);
-  // An empty one asks for something too; an update that says so changes nothing, and a template does not keep it.
+  // An empty one is a request too; an update with it changes nothing, and a template does not keep it.
   EXPECT_EQ(make_pod(server, "empty", "", R"("overhead":{},)").code, 403);
   ASSERT_EQ(make_pod(server, "q", "").code, 201);
   EXPECT_EQ(server.merge(pod_path("q"), R"({"spec":{"overhead":{}}})").code, 200);
@@ -296,7 +296,7 @@ TEST(Pods, GraceIsBounded) {
   }
   EXPECT_EQ(server.remove(pod_path("p", "?gracePeriodSeconds=9223372036854775808")).code, 400);
   EXPECT_EQ(server.get(pod_path("p")).body.at({"metadata", "deletionTimestamp"}), nullptr);
-  // The longest that may be asked for; a negative one counts as a second.
+  // The longest grace that may be requested; a negative one counts as a second.
   const Answer longest = server.remove(pod_path("p", "?gracePeriodSeconds=2147483647"));
   EXPECT_EQ(longest.string_at({"metadata", "deletionTimestamp"}), "2094-01-19T03:14:07Z");
   const Answer least = server.remove(pod_path("p", "?gracePeriodSeconds=-9223372036854775808"));

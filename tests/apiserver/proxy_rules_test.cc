@@ -321,7 +321,7 @@ TEST(ProxiedPath, IsWhatFollows) {
     EXPECT_EQ(path.target(), row.target) << row.rest;
     EXPECT_EQ(path.prefix, kPrefix);
   }
-  // Whatever the way the prefix is written: what is asked for is what was read, not what was sent.
+  // The prefix may have any spelling: the parsed path is forwarded, not the text that was sent.
   EXPECT_EQ(path_of("/api/v1/%6eodes/n/proxy/nodes/a/b", 5).target(), "/nodes/a/b");
 }
 

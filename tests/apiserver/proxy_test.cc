@@ -55,7 +55,7 @@ void grant(TestServer& server, const std::string& user, const std::string& resou
       201);
 }
 
-/// How many requests have reached a pod when `user` sends this one; what is asked is answered with 200.
+/// The number of requests that reach a pod when `user` sends this one; the pod answers with 200.
 int code_as(TestServer& server, const std::string& user, api::Method method, const std::string& target) {
   const api::UserInfo before = std::exchange(server.user, api::UserInfo{user, {}, {"system:authenticated"}});
   const std::size_t asked = server.pods().asked.size();

@@ -89,7 +89,7 @@ class Renewals : public ::testing::Test {
     for (TestServer* server : both_) server->advance(by);
   }
 
-  /// How many updates took that way on the server that has the short one.
+  /// The number of updates that took that way on the server with the short path.
   double count(std::string_view path) {
     const std::string text = quick_.get("/metrics").text;
     general_.get("/metrics");

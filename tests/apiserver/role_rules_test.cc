@@ -1,4 +1,5 @@
-// Roles and bindings in the cache: which of them a write reads again, and how many rules a decision looks at.
+// Roles and bindings in the cache: the ones that a write parses again, and the number of rules that a decision
+// compares.
 #include "apiserver/access/role_rules.h"
 
 #include "apiserver/kinds/kind_table.h"

@@ -1,6 +1,6 @@
-// Goal: resources with a store of their own are served as all others: by that store's revisions, as new as what another
-// server was told of, with watches that resume, while the other store is away, and under the collectors, which look at
-// objects of both.
+// Goal: resources with a store of their own are served as all others: by that store's revisions, as new as the answers
+// of another server, with watches that resume, while the other store is unavailable, and under the collectors, which
+// read objects of both.
 #include "apiserver/shared_store.h"
 
 #include <gmock/gmock.h>
@@ -94,7 +94,7 @@ TEST_F(SeparateStores, WhatLiesInTheWrongStoreIsNotServed) {
   lay(all.store, kLeaseKeys + "x", "Lease");
   lay(all.apart, kMapKeys + "x", "ConfigMap");
   all.settle();
-  SharedServers::Server& later = all.add();  // it finds them, the others were told of them
+  SharedServers::Server& later = all.add();  // a later server reads them, the others got events
   for (SharedServers::Server* server : {&a, &later}) {
     EXPECT_EQ(get(*server, kLeases + "/x"), 404);
     EXPECT_EQ(get(*server, kMaps + "/x"), 404);

@@ -204,7 +204,7 @@ class TestServer {
 
   std::shared_ptr<TestSink> send(api::Method method, std::string target, std::string body = {},
                                  api::HeaderList headers = {});
-  /// Hands a request over and leaves its calls of the store waiting, until settle().
+  /// Hands a request over and keeps its calls of the store waiting, until `settle()`.
   std::shared_ptr<TestSink> begin(api::Method method, std::string target, std::string body = {},
                                   api::HeaderList headers = {});
   Answer call(api::Method method, std::string target, std::string body = {}, api::HeaderList headers = {});
@@ -269,7 +269,7 @@ class TestServer {
   TestApis apis;  // used once `aggregated` names it
   api::UserInfo user{"admin", {}, {"system:masters", "system:authenticated"}};
   RequestId last_id = 0;
-  /// Wake-ups of settle(): slices that one turn has no room for.
+  /// Wake-ups of `settle()`: slices for which one turn has no room.
   int slices = 0;
 
  private:

@@ -93,7 +93,7 @@ class LateView final : public store::Store {
   bool away = false;
   bool is_known_to_be_away = true;  // if it is
   std::string name = "the store";
-  int ranges = 0;  // asked for, barriers among them
+  int ranges = 0;  // range requests, barriers among them
   std::function<bool(const store::Write&)> keeps_writes = [](const store::Write&) { return false; };
   std::function<bool(const store::Range&)> keeps_ranges = [](const store::Range&) { return false; };
 

@@ -1,4 +1,4 @@
-// How far back watches and lists reach: from the oldest event that is kept nothing is missing, from before it the
+// The reach of watches and lists into the past: from the oldest kept event nothing is missing, from before it the
 // client has to list anew.
 #include "apiserver/kinds/kind_table.h"
 #include "apiserver/read/pinned_objects.h"
@@ -41,7 +41,7 @@ class WatchHistory : public ::testing::Test {
     cache.origins().front()->on_changes({change});
   }
 
-  /// The oldest revision from which a watch can go on, found by asking for each.
+  /// The oldest revision from which a watch can continue, found by trying each.
   std::uint64_t horizon(std::uint64_t head) const {
     for (std::uint64_t revision = 0; revision <= head; ++revision) {
       if (maps.covers(store::Revision(revision))) return revision;

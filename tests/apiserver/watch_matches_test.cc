@@ -1,4 +1,5 @@
-// How often watches are compared with an event, and how many terms their selectors may have: comparisons, not time.
+// The number of comparisons of watches with an event, and the terms that their selectors may have: comparisons, not
+// time.
 #include "apiserver/kinds/kind_table.h"
 #include "apiserver/read/core.h"
 #include "apiserver/read/long_reads.h"

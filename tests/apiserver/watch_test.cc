@@ -86,7 +86,7 @@ TEST(Watch, BookmarksComeOnlyWhenAskedAndNeverMoveBack) {
   EXPECT_EQ(server.server().in_flight(), 0U);
 }
 
-/// A watch that is still being told what it missed gets no bookmark that would skip the rest of it.
+/// A watch that still reads the events it missed gets no bookmark that would skip the rest of them.
 TEST(Watch, NoBookmarkComesBeforeWhatItStandsFor) {
   constexpr std::size_t kObjects = 40;
   TestServer server;

@@ -242,7 +242,7 @@ TEST_F(WriteRaces, AnEvictionDoesNotGoOnToTheNextOfThatName) {
   expect_another_untouched();
 }
 
-/// It is pending when the eviction is judged, and runs when it is to be deleted.
+/// The pod is pending when the eviction is evaluated, and runs when it is to be deleted.
 TEST_F(WriteRaces, AnEvictionOfAPodThatBeginsToRunIsJudgedAgain) {
   create_pod();
   server.post("/apis/policy/v1/namespaces/default/poddisruptionbudgets",
@@ -269,7 +269,7 @@ TEST_F(WriteRaces, AnEvictionOfAPendingPodThatChangesGoesOn) {
       201);
 }
 
-/// It goes free while it is unready, and is one of the healthy ones when it is to be marked.
+/// The pod may be evicted freely while it is unready, and is one of the healthy ones when it is to be marked.
 TEST_F(WriteRaces, AnEvictionOfAnUnreadyPodThatBecomesReadyIsRefused) {
   const auto status = [](const char* ready) {
     return R"({"phase":"Running","conditions":[{"type":"Ready","status":")" + std::string(ready) + R"("}]})";

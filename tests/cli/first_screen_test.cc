@@ -1,4 +1,4 @@
-// Goal: the screen that `spillway up` prints on a terminal tells a newcomer what runs and what to type.
+// Goal: the screen that `spillway up` prints on a terminal shows a newcomer what runs and what to type.
 #include "cli/text/first_screen.h"
 
 #include <gtest/gtest.h>

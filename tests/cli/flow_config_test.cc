@@ -1,4 +1,4 @@
-// Goal: what a --flow-config file changes, and that every mistake in one is told with its place.
+// Goal: the changes by a --flow-config file, and that every mistake in one is reported with its place.
 #include "cli/config/flow_config.h"
 
 #include "policy/flow/built_in.h"

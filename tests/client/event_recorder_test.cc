@@ -82,7 +82,7 @@ TEST_F(EventRecorderTest, WhatIsHeldBackIsCountedByTheNextThatGoesOut) {
 
 TEST_F(EventRecorderTest, WhatIsHeldBackDoesNotGoOutWithAnAnswer) {
   for (int i = 0; i < 30; ++i) record("n1", "Failed");
-  engine.answer(engine.take<SendCall>().id, 201, "{}");  // it had counted one
+  engine.answer(engine.take<SendCall>().id, 201, "{}");  // one had been counted
   EXPECT_EQ(take_body().find("count")->if_int64(), 30);
   record("n1", "Failed");
   EXPECT_THAT(engine.commands, IsEmpty());

@@ -22,7 +22,7 @@ class ScriptedEngine {
     collect();
   }
 
-  /// Lets time pass, waking the client whenever it asks for it.
+  /// Lets time pass, waking the client at each wake-up that it requests.
   void advance(Duration by) {
     const Instant end = now.mono + by;
     for (auto next = client.next_wakeup(); next && *next <= end; next = client.next_wakeup()) {

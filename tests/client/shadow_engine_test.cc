@@ -1,5 +1,4 @@
-// A write of a shadowed engine is answered with 404, not sent; a write that it goes on wanting is reported as a
-// difference.
+// A write of a shadowed engine is answered with 404, not sent; a write that it still wants is reported as a difference.
 #include "client/shadow_engine.h"
 
 #include "client/recording_engine.h"

@@ -64,7 +64,7 @@ TEST(WorkQueue, CountsWhatComesInAndWhatIsDue) {
   WorkQueue queue;
   queue.add("a", kStart);
   queue.add("b", kStart + seconds(1));
-  queue.add("a", kStart);  // it is there
+  queue.add("a", kStart);  // queued already
   queue.add("b", kStart + milliseconds(500));
   EXPECT_EQ(queue.adds(), 2U);
   EXPECT_EQ(queue.count_due(kStart - seconds(1)), 0U);

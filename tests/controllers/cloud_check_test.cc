@@ -124,7 +124,7 @@ TEST_F(Cloud, AllOfThemGoneIsNotBelieved) {
   EXPECT_TRUE(exists("n1"));
   ASSERT_TRUE(set->gate().find("machine/n1"));
   EXPECT_EQ(set->gate().find("machine/n1")->reason.code, policy::ReasonCode::kActLimitReached);
-  cluster.set_ready("n3", false);  // one that exists makes the answer credible
+  cluster.set_ready("n3", false);  // an existing one makes the answer credible
   advance(seconds(15));
   EXPECT_FALSE(exists("n1"));
   EXPECT_FALSE(exists("n2"));

@@ -1,6 +1,6 @@
 // A cluster as the lifecycle vectors describe it: nodes with kubelets that post, pods, an API without delay that fails
-// when it is told to, a cloud. The product's controller (DrivenController) runs over it in steps of 100 ms exactly as
-// the vectors say; what it asks of the API is recorded.
+// on order, a cloud. The product's controller (DrivenController) runs over it in steps of 100 ms exactly as in the
+// vectors; its requests to the API are recorded.
 #pragma once
 
 #include "api/json/json.h"

@@ -77,7 +77,7 @@ class Deployments : public ::testing::Test {
     return {};
   }
 
-  /// Replicas asked for, by the note of the template ("" for none).
+  /// The wanted replicas, by the note of the template ("" for none).
   std::map<std::string, std::int64_t> sizes() {
     std::map<std::string, std::int64_t> sizes;
     for (const Json& each : cluster.list(kSets)) {

@@ -69,7 +69,7 @@ class Autoscalers : public ::testing::Test {
     create_pods(replicas);
   }
 
-  /// Running pods that ask for 100m each, ready since long ago unless it is said otherwise.
+  /// Running pods that request 100m each, ready since long ago unless `since` is given.
   void create_pods(int count, std::string_view since = "2020-01-01T00:00:00Z") {
     for (int i = 0; i < count; ++i) {
       const std::string name = fmt::format("web-{}", ++pods);
@@ -374,7 +374,7 @@ TEST_F(Autoscalers, DoNothingIfTwoScaleTheSamePods) {
   create_autoscaler();
   cluster.advance(seconds(1));
   EXPECT_EQ(replicas(), 3);
-  create_pods(1);  // now five are asked for
+  create_pods(1);  // now five are wanted
   create_autoscaler("{}", "second");
   cluster.advance(minutes(1));
   EXPECT_EQ(replicas(), 3);

@@ -55,7 +55,7 @@ class LostEvents : public ::testing::Test {
   std::unique_ptr<Scheduler> scheduler;
 };
 
-/// A call ends after ten seconds; what it asked for happens all the same.
+/// A call ends after ten seconds; its effect happens all the same.
 TEST_F(LostEvents, AnAnswerLaterThanTheTimeOutMakesNoPodTooMany) {
   start(2);
   cluster.delay_answers(Method::kPost, kCreations, seconds(12));

@@ -179,7 +179,7 @@ TEST_F(NodeLifecycle, TaintsAreSpacedByTheRateOfTheZone) {
 
 TEST_F(NodeLifecycle, ABrokenLeaseWatchDoesNotLookLikeDeadNodes) {
   start(2);
-  // Events get lost without anybody noticing; calls still work.
+  // Events get lost unnoticed; calls still work.
   cluster.cut(*set);
   cluster.advance(seconds(48));
   cluster.connect(*set);
@@ -341,7 +341,7 @@ TEST_F(NodeLifecycle, AStallOfMostHeartbeatsMarksNobody) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(cluster.ready_status(fmt::format("n{}", i)), "True");
   ASSERT_TRUE(set->gate().find("node/n0"));
   EXPECT_EQ(set->gate().find("node/n0")->reason.code, policy::ReasonCode::kHeartbeatStall);
-  cluster.advance(minutes(3));  // it lasts: believed
+  cluster.advance(minutes(3));  // lasting, so that it is trusted
   for (int i = 0; i < 4; ++i) EXPECT_EQ(cluster.ready_status(fmt::format("n{}", i)), "Unknown");
 }
 
@@ -404,7 +404,7 @@ TEST_F(NodeLifecycle, DeletionsThatTheRateHoldsBackAreDroppedWhenTheNodeComesBac
   while (staying() == pods && cluster.now().mono < late) cluster.advance(seconds(1));
   cluster.set_up("n1", true);
   cluster.advance(minutes(1));
-  EXPECT_THAT(staying(), ::testing::AllOf(::testing::Gt(0), ::testing::Lt(pods)));  // those on their way are gone
+  EXPECT_THAT(staying(), ::testing::AllOf(::testing::Gt(0), ::testing::Lt(pods)));  // requests on their way are done
   cluster.set_up("n1", false);
   cluster.advance(minutes(9));
   EXPECT_EQ(staying(), 0);

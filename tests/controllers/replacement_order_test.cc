@@ -166,7 +166,7 @@ TEST_F(ReplacedFirst, WhoeverFindsNoRoomStaysAndTheHigherPriorityHasTheFirstChoi
   cluster.create("/apis/scheduling.k8s.io/v1/priorityclasses",
                  *api::parse_json(R"({"metadata":{"name":"high"},"value":1000})"));
   fail_first_node({}, [&] {
-    cluster.add_node("small", {}, "64Mi");  // one that is left: else nothing is done to anybody
+    cluster.add_node("small", {}, "64Mi");  // one is left: else no act would happen at all
     create_set("a-low", 1, "700Mi");
     create_set("b-high", 1, "700Mi", "high");
   });

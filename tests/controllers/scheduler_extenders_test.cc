@@ -440,7 +440,7 @@ TEST_F(SchedulerExtenders, VictimsAreAgreedOn) {
   EXPECT_EQ(cluster_.pod_names().size(), 3U);
 }
 
-/// A node becomes free after the victims are chosen and before anybody has left: the extenders are asked about it.
+/// A node becomes free after the victims are chosen and before any pod has left: the extenders are called about it.
 TEST_F(SchedulerExtenders, NobodyLeavesWhileExtendersAreAsked) {
   start({filtering()});
   answers_[ExtenderVerb::kFilter] = [](const Json& args) {

@@ -280,7 +280,7 @@ TEST(SchedulerLists, ThatAreRefusedHoldNoPodBackUnlessTheyAreNeeded) {
   });
   for (const std::string part : {"csinodes", "volumeattachments", "replicationcontrollers", "persistentvolumeclaims"})
     cluster.fail(api::Method::kGet, part, 403, part == "persistentvolumeclaims" ? 3 : part == "csinodes" ? 6 : 1000);
-  cluster.fail(api::Method::kGet, "csinodes", 503, 1000);  // it has been answered by then: this changes nothing
+  cluster.fail(api::Method::kGet, "csinodes", 503, 1000);  // answered by then: this changes nothing
   Scheduler scheduler({}, Rng(4), log, metrics);
   cluster.run(scheduler);
   Json pod = pod_json("p");  // the node is Ready, but no controller here removes its taint

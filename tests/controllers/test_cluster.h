@@ -181,7 +181,7 @@ class TestCluster : private store::Watcher {
   bool pods_changed_ = true;  // or a kubelet did: since they last synced their pods
 };
 
-/// A pod document for default/name that asks for `memory`.
+/// A pod document for default/name that requests `memory`.
 api::Json pod_json(std::string_view name, std::string_view memory = "64Mi", std::string_view node = {});
 /// A ReplicaSet or DaemonSet in default whose pods are labelled app=name.
 api::Json workload_json(std::string_view kind, std::string_view name, std::optional<int> replicas = {});

@@ -68,7 +68,7 @@ class Workloads : public ::testing::Test {
   Scheduler scheduler;
 };
 
-/// Its node does not start it; it is asked for least.
+/// Its node does not start it; its request is the smallest.
 TEST_F(Workloads, OfSurplusPodsThoseThatDoNotRunGoFirst) {
   start(2);
   cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 1));
@@ -351,7 +351,7 @@ TEST_F(Workloads, ADaemonSetFollowsTheNodes) {
   EXPECT_THAT(pods_by_node(), ElementsAre(Pair("n1", 1), Pair("n9", 1)));
   cluster.merge("/api/v1/nodes/n1", json(R"({"spec":{"taints":[{"key":"keep","effect":"NoSchedule"}]}})"));
   cluster.advance(seconds(3));
-  EXPECT_THAT(pods_by_node(), Contains(Pair("n1", 1)));  // it may stay where it is
+  EXPECT_THAT(pods_by_node(), Contains(Pair("n1", 1)));  // the pod may stay
 }
 
 TEST_F(Workloads, ADaemonSetReplacesFailedPodsWithBackOff) {

@@ -1,5 +1,4 @@
-"""A small aggregated API server for tests: HTTPS, wares.example.com in two versions, discovery, OpenAPI v3, lists, watches. It believes the headers
-that name a user only of a client whose certificate the API server's proxy authority has signed."""
+"""A small aggregated API server for tests: HTTPS, wares.example.com in two versions, discovery, OpenAPI v3, lists, watches. It trusts the headers that name a user only from a client whose certificate the API server's proxy authority has signed."""
 import contextlib
 import http.server
 import json

@@ -1,4 +1,4 @@
-"""A running `spillway dashboard`: where it is, and requests to it as anybody may word them."""
+"""A running `spillway dashboard`: where it is, and requests to it with any headers."""
 import contextlib
 import http.client
 import re

@@ -27,7 +27,7 @@ NETWORK = 'ip link set lo up; ip address add 192.0.2.10/32 dev lo; exec "$@"'
 LAST = "the-end-of-a-block"
 # Commands that only look: what they do not show yet they may show a moment later.
 LOOKS = re.compile(r"(sudo )?(kubectl (get|logs|describe)|spillway (explain|zones|top)) ")
-LOOKS_SECONDS = PATIENCE  # it is typed again for so long
+LOOKS_SECONDS = PATIENCE  # time for which it is typed again
 
 
 def blocks(document):

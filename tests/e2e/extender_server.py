@@ -9,7 +9,7 @@ from webhook_server import make_certificate
 
 
 class ExtenderServer:
-    """`answers[verb](arguments)` is an object to be sent as JSON, (status, headers, bytes), or a generator of bytes that go on the connection as they are."""
+    """`answers[verb](arguments)` is an object to be sent as JSON, (status, headers, bytes), or a generator of bytes that are sent unchanged."""
 
     def __init__(self, folder=None, names="IP:127.0.0.1", client_ca=None):
         self.answers, self.asked, self.gone = {}, [], threading.Event()

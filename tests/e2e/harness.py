@@ -167,14 +167,14 @@ def let_run_out(api, lease):
 
 
 def refusals(api):
-    """How many requests the API server has refused as forbidden, by verb and resource."""
+    """The number of requests that the API server has refused as forbidden, by verb and resource."""
     found = re.findall(r"^apiserver_request_total\{(.*)\} (\d+)", api.get("/metrics"), re.M)
     labelled = [(dict(re.findall(r'(\w+)="([^"]*)"', labels)), int(count)) for labels, count in found]
     return collections.Counter({(labels["verb"], labels["resource"]): count for labels, count in labelled if labels["code"] == "403"})
 
 
 def program_in_pods():
-    """How a pod names the program under test. Pods of the process runtime have it in their PATH wherever it lies, and not by its path if it lies
+    """The name of the program under test in a pod. Pods of the process runtime have it in their PATH wherever it lies, and not by its path if it lies
     below /tmp: that is a directory of their own."""
     return str(BINARY) if own_containerd.is_wanted() else "spillway"
 
@@ -285,7 +285,7 @@ def pids_in(procs):
 
 
 def processes_of_pods(folder, part="kubepods"):
-    """Those of `spillway up` or of agents whose files are below the folder; part "supervisors": what runs beside their containers."""
+    """Processes of `spillway up` or of agents whose files are below the folder; part "supervisors": what runs beside their containers."""
     tops = [top for state in [pathlib.Path(folder) / "data", *state_folders(folder)] for top in node_cgroups(state)]
     # Cgroups that go away meanwhile are skipped.
     groups = [group for top in tops for node in os.listdir(top) for group, _, _ in os.walk(top / node / part)]

@@ -141,7 +141,7 @@ class Check:
                     self.wrong(f"a list that is older than {before}", operation)
 
     def check_absence(self, operation, before):
-        """It was not there at some revision from `before` on."""
+        """True if the key did not exist at some revision from `before` on."""
         since, token = self.at(operation.name, before)
         later = any(value is None for revision, value in self.by_key[operation.name] if revision > before)
         if token is not None and not later:

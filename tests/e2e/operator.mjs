@@ -77,7 +77,7 @@ for (;;) {
   while (version !== undefined) {
     const before = version;
     version = await watch(version);
-    if (version === before) break; // it ended without an event: look whether the kind is still there
+    if (version === before) break; // the watch ended without an event: check if the kind still exists
   }
 }
 agent.destroy();

@@ -1,4 +1,4 @@
-"""How long the end-to-end tests wait: for events, with one generous end. It is reached by failures alone, so it costs nothing where tests pass.
+"""The time for which end-to-end tests wait: for events, with one generous end. It is reached by failures alone, so it costs nothing where tests pass.
 
 A wait that usually takes a second may take ten times as long on a slow machine with others at work. Nothing here is scaled by the machine.
 """

@@ -197,7 +197,7 @@ class Admission(unittest.TestCase):
         self.assertEqual(marks["kubernetes.io/config.mirror"], marks["kubernetes.io/config.hash"])
         self.assertEqual(mirror["metadata"]["ownerReferences"][0]["kind"], "Node")
 
-        self.kubectl("delete", "pod", "web-n", "--wait=false")  # it is back before kubectl looks for its end
+        self.kubectl("delete", "pod", "web-n", "--wait=false")  # recreated before kubectl waits for its end
         again = wait_for("another mirror", lambda: (lambda found: found if found and found["metadata"]["uid"] != mirror["metadata"]["uid"]
                                                     and found["status"]["phase"] == "Running" else None)(
                                                         self.api.find("/api/v1/namespaces/default/pods/web-n")))

@@ -108,7 +108,7 @@ class AdmissionPolicies(unittest.TestCase):
         self.assertEqual((code, status["reason"]), (403, "Forbidden"))
         self.assertTrue(status["message"].endswith("failed expression: object.data.all(key, key in variables.words)"), status)
         self.api.create(MAPS, config_map("passed", d="1"))
-        self.applied(config_map("allowed", words="a,b,c"))  # it counts at once
+        self.applied(config_map("allowed", words="a,b,c"))  # counts at once
         self.api.create(MAPS, config_map("second", c="1"))
 
     def test_parameters_of_a_custom_kind(self):

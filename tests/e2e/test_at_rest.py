@@ -110,7 +110,7 @@ class AtRest(unittest.TestCase):
         before, revision = self.etcd.bytes_of(KEYS + "m3")
         kubectl("patch", "configmap", "m3", "--type=merge", "-p", '{"data":{"n":"3"}}')
         self.assertEqual(self.etcd.bytes_of(KEYS + "m3"), (before, revision))
-        # One that does leaves the bytes that kube-apiserver would have written.
+        # A patch with a change leaves the bytes that kube-apiserver would have written.
         kubectl("patch", "configmap", "m3", "--type=merge", "-p", '{"data":{"n":"4"}}')
         served = api.get(f"{MAPS}/m3")
         after, revision = self.etcd.bytes_of(KEYS + "m3")

@@ -1,4 +1,4 @@
-"""Attempts to get in, by groups: each row of attacks/*.py says what is sent, by whom, and what must come back.
+"""Attempts to get in, by groups: each row of attacks/*.py has a request, its user, and the expected answer.
 
 Prints `GROUP: N attempts, N as expected` for each group, with its seconds and the most memory that the API server had
 meanwhile, and `N attempts, N as expected` at the end; fails with the list of those that went otherwise, and where a turn of a loop
@@ -37,7 +37,7 @@ def outcome(attempt, cluster):
 
 
 class Group:
-    """The attempts of one group. Slow ones, which wait for time-outs of the server, go on beside the groups that follow."""
+    """The attempts of one group. Slow ones, which wait for time-outs of the server, continue beside the following groups."""
 
     def __init__(self, name, attempts, cluster, pool):
         self.name, self.attempts, self.begun = name, attempts, time.monotonic()

@@ -197,7 +197,7 @@ class TheFile(unittest.TestCase):
             def written():
                 """The last event is in one of three files, two of them packed."""
                 older = sorted(folder.glob("audit-*.log.gz"))
-                with contextlib.suppress(FileNotFoundError, EOFError, gzip.BadGzipFile):  # they are renamed and packed meanwhile
+                with contextlib.suppress(FileNotFoundError, EOFError, gzip.BadGzipFile):  # files are renamed and packed meanwhile
                     whole = b"".join(gzip.decompress(file.read_bytes()) for file in older) + server.log_file.read_bytes()
                     last = whole.splitlines()[-1] if whole.endswith(b"\n") else b"{}"
                     is_all = json.loads(last).get("objectRef", {}).get("name") == "m109" and b'"ResponseComplete"' in last

@@ -54,7 +54,7 @@ class Silent:
 
 @contextlib.contextmanager
 def silent(api, count, path=None):
-    """That many of them. They ask when all are connected: those that take nothing for some seconds are sent away."""
+    """So many clients. They send when all are connected: clients that read nothing for some seconds are disconnected."""
     clients = []
     try:
         for _ in range(count):
@@ -182,7 +182,7 @@ class Logs(unittest.TestCase):
             with silent(api, self.READERS, path + query) as clients:
                 wait_for("all logs to be read", lambda: all([client.answered() for client in clients]))
                 self.assertIsNone(read("?tailLines=1"), "a log that nobody has taken has given up its place")
-                # 880 MB are asked for. Of each log a slice and as much again waits, here and on the way.
+                # Logs of 880 MB are requested. Of each a slice and as much again waits, here and on the way.
                 self.assertLess(resident(process) - before, 100 * MEBIBYTE)
             text = wait_for("a place", read)
             self.assertEqual(text, (self.LINE + "\n") * self.LINES + "end\n")

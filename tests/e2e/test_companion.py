@@ -147,7 +147,7 @@ def pod_object(name, request=None):
 
 @needs(can_write_cgroups(), "cgroups cannot be written here")
 class Companion(unittest.TestCase):
-    """Three pods: a hog, a steady one and one that never asked for memory."""
+    """Three pods: a hog, a steady one and one without a memory request."""
 
     @contextlib.contextmanager
     def node(self, driver, runtime="containerd", **config):
@@ -280,7 +280,7 @@ class Companion(unittest.TestCase):
             self.assertEqual(refusals(self.api), {})
             metrics = process.page("/metrics")
             self.assertIn('kubelet_evictions{eviction_signal="memory.available"} 1', metrics)
-            # It is no node: nothing was registered, reported or renewed.
+            # A companion is no node: nothing was registered, reported or renewed.
             node = self.api.get(f"/api/v1/nodes/{NODE}")
             self.assertNotIn("conditions", node.get("status", {}))
             self.assertIsNone(self.api.find(f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{NODE}"))

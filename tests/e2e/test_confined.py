@@ -69,7 +69,7 @@ class Confined(unittest.TestCase):
     def log(self, name):
         try:
             return self.api.get(f"{PODS}/{name}/log")
-        except Exception:  # it has not started
+        except Exception:  # not started yet
             return ""
 
     def test_the_view(self):

@@ -66,7 +66,7 @@ class Containers(unittest.TestCase):
                 if event["involvedObject"]["name"] == name]
 
     def wait_for_events(self, name, *wanted):
-        """Those that begin with these words; they go out beside the status, and neither waits for the other."""
+        """Events that begin with these words; they are sent beside the status, and neither waits for the other."""
         def missing():
             said = self.events(name)
             return [each for each in wanted if not any(reason == each[0] and message.startswith(each[1]) for _, reason, message in said)]

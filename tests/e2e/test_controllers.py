@@ -200,7 +200,7 @@ class Controllers(unittest.TestCase):
                     api.create("/api/v1/nodes", silent_node("n2"))
                     wait_for("n2 to be Unknown", lambda: is_unknown("n2"))
                     self.assertEqual(len(re.findall('msg="leading"', first.log.read_text())), 2)
-                    # It says so once the write is answered, which others may see before.
+                    # The log has it once the write is answered, which others may see before.
                     wait_for("its word about n2", lambda: "node is silent\" node=n2" in first.log.read_text())
 
 

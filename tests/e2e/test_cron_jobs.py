@@ -29,7 +29,7 @@ class CronJobs(unittest.TestCase):
         first = wait_for("a job", lambda: self.jobs("tick"))[0]["metadata"]
         self.assertRegex(first["name"], r"^tick-\d+$")
         self.assertIn("batch.kubernetes.io/cronjob-scheduled-timestamp", first["annotations"])
-        # It is there for as long as no other is complete: not for long.
+        # The Job exists as long as no other is complete: not for long.
         wait_for("an end to be noted", lambda: self.kubectl.get("cronjob", "tick")["status"].get("lastSuccessfulTime"))
         wait_for("the first to make room", lambda: first["name"] not in [job["metadata"]["name"] for job in self.jobs("tick")])
         self.assertRegex(self.kubectl("get", "cronjobs"), r"tick\s+@every 2s\s+<none>\s+False\s+\d+\s+\d+s")

@@ -35,7 +35,7 @@ FAST = ("--node-monitor-period", "200ms", "--node-monitor-grace-period", "1s")
 HOG = ["spillway", "stress", "--memory", "400Mi", "--rate", "60Mi/s", "--hold", "1h"]
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/spillway-controller"
 HOLD = "/api/v1/namespaces/kube-system/configmaps/spillway-hold"
-# Paths that a page asks for in vain in a stock cluster, which the browser reports: they find out if programs of ours
+# Paths that a page requests in vain in a stock cluster, which the browser reports: they find out if Spillway programs
 # answer.
 ASKED_IN_VAIN = ("/debug/spillway/", "/proxy/", "/spillway-hold")
 # Measures frames while every tile may change its colour.
@@ -68,10 +68,10 @@ def children_of(parent):
 
 
 def playing_of(parent):
-    """Those that have become the program that plays."""
+    """Children that have become the program that plays."""
     found = []
     for pid in children_of(parent):
-        with contextlib.suppress(OSError):  # it is gone
+        with contextlib.suppress(OSError):  # gone already
             if b"\0simulate\0" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
                 found.append(pid)
     return found
@@ -143,7 +143,7 @@ class Looking(unittest.TestCase):
         return len(found)
 
     def keep(self, view, width, dark):
-        """A picture for people, where they ask for one."""
+        """A picture for people, if they want one."""
         if folder := os.environ.get("SPILLWAY_PICTURES"):
             self.browser.picture(pathlib.Path(folder) / f"{view}-{width}{'-dark' if dark else ''}.png")
 
@@ -208,7 +208,7 @@ class Stock(Looking):
             self.assert_quiet(self.dashboard.base, ASKED_IN_VAIN)
         print(f"axe: 0 serious findings, {lesser} lesser ones, over {len(views)} views, 2 widths, 2 schemes", flush=True)
         self.browser.run("document.querySelector('main').append(document.createElement('img'))")
-        with self.assertRaisesRegex(AssertionError, "image-alt"):  # it looks
+        with self.assertRaisesRegex(AssertionError, "image-alt"):  # proof that the check works
             self.assert_accessible("an image without words")
         # Nothing of the browser's is passed on.
         for _, path, headers in self.api.asked:
@@ -510,7 +510,7 @@ class Spillway(Looking):
                 self.see("node n1 is", "its last sign of life")
                 self.assert_quiet(page.base, ("/spillway-hold", "/proxy/"))
 
-            # An account that may look at zones, and not hold them; then an account without rights.
+            # An account that may read zones, and not hold them; then an account without rights.
             api.create("/apis/rbac.authorization.k8s.io/v1/clusterroles", {"metadata": {"name": "viewer"}, "rules": [
                 {"apiGroups": ["", "coordination.k8s.io"], "resources": ["nodes", "pods", "events", "leases"], "verbs": ["get", "list", "watch"]},
                 {"nonResourceURLs": ["/debug/spillway/*"], "verbs": ["get"]}]})
@@ -687,7 +687,7 @@ class PlayedByTheServer(Looking):
         self.assertEqual(pathlib.Path(f"/proc/{child}/oom_score_adj").read_text().strip(), "1000")
         arguments = pathlib.Path(f"/proc/{child}/cmdline").read_text().split("\0")
         self.assertEqual((arguments[1], "--from-lists" in arguments, "--kubeconfig" in " ".join(arguments)), ("simulate", True, False), arguments)
-        # It has nothing of the server: no socket, no file of its store. (It may be loading its libraries.)
+        # The child has nothing of the server: no socket, no file of its store. (It may be loading its libraries.)
         opened = {os.readlink(each) for each in pathlib.Path(f"/proc/{child}/fd").iterdir()}
         self.assertEqual({each for each in opened if not each.startswith(("pipe:", "/memfd:", "/dev/null", "anon_inode:", "/usr/lib/", "/etc/ld.so"))}, set())
         os.kill(child, signal.SIGKILL)

@@ -39,7 +39,7 @@ def rule_of(permission):
 
 
 def leaving_pod(name, node):
-    """It does not tolerate a node that is not there, and needs no time to end."""
+    """The pod does not tolerate a missing node, and needs no time to end."""
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
             "spec": {"nodeName": node, "terminationGracePeriodSeconds": 0, "containers": [{"name": "main", "image": "none"}],
                      "tolerations": [{"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0}
@@ -209,7 +209,7 @@ class LifecycleController(unittest.TestCase):
 
     def provocation(self, permission, node, scraper):
         """The permissions that must be missing as well, the flags that differ, and the event on the node or the leader
-        that makes the program ask for the permission."""
+        that makes the program use the permission."""
         key = (permission.group, permission.resource, permission.verb)
         taken, flags, provoke = {permission}, (), lambda: False
         if key == ("", "nodes", "get"):  # read again when a write failed

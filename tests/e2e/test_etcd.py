@@ -98,7 +98,7 @@ class Etcd(unittest.TestCase):
                 wait_for("writes", lambda each=each, before=len(each.acknowledged): len(each.acknowledged) > before)
             member = cluster.members[number]
             member.kill(how)
-            for each in writers:  # the others go on
+            for each in writers:  # the others continue
                 wait_for("writes without it", lambda each=each, before=len(each.acknowledged): len(each.acknowledged) > before + 5)
             if how == signal.SIGSTOP:
                 member.kill(signal.SIGCONT)

@@ -164,7 +164,7 @@ class Explain(unittest.TestCase):
         self.kubectl("create", "serviceaccount", "looker")
         self.kubectl("create", "role", "jobs", "--verb=get", "--resource=jobs.batch")
         self.kubectl("create", "rolebinding", "jobs", "--role=jobs", "--serviceaccount=default:looker")
-        self.api.close()  # it may have been idle for too long
+        self.api.close()  # perhaps idle for too long
         config = account_kubeconfig(self.api, self.folder / "kubeconfig", "looker", "default")
         code, said, problems = wait_for("the role", lambda: (answer := self.ask("job/guarded", kubeconfig=config)) and answer[0] == 0 and answer)
         self.assertIn("job default/guarded: 1 pod runs", said)

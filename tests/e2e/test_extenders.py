@@ -134,7 +134,7 @@ class Extenders(unittest.TestCase):
             self.assertEqual({a["Pod"]["metadata"]["name"] for _, a in extender.asked}, {held})
 
     def wake(self, name):
-        """A change of a pod's labels is a reason to look at it again."""
+        """A change of a pod's labels is a reason to try it again."""
         self.cluster.api.patch(f"{PODS}/{name}", {"metadata": {"labels": {"again": "yes"}}})
 
     def test_tls(self):

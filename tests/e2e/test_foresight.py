@@ -131,8 +131,7 @@ class Foresight(unittest.TestCase):
         self.assertGreaterEqual(min(times["deletions"]), times["taints"][0] + TOLERATION - 1)
 
     def it_is_fetched_as_it_lies_on_the_disk(self):
-        """Recordings of a controller, which is found by its lease, and of a node over HTTPS. Both programs go on: a
-        recording that is read later begins like the one before."""
+        """Recordings of a controller, which is found by its lease, and of a node over HTTPS. Both programs keep running: a recording that is read later begins like the one before."""
         for whose, directory in ((("controller",), self.folder / "controller"), (("n0",), self.folder / "n0" / "n0"), (("node/n0",), self.folder / "n0" / "n0")):
             fetched, read = self.folder / "fetched.rec", self.folder / "read.rec"
             code, text, error = run("record", *whose, "--kubeconfig", self.kubeconfig, "-o", fetched)

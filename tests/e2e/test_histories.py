@@ -88,7 +88,7 @@ class Histories(unittest.TestCase):
         way.mend()
 
     def fill_disk(self, member):
-        """It cannot write its log, and ends or hangs; then there is room again."""
+        """The etcd cannot write its log, and ends or hangs; then there is room again."""
         with open(member.data / "filler", "wb") as filler:
             try:
                 while filler.write(b"x" * 1024 * 1024):
@@ -124,7 +124,7 @@ class Histories(unittest.TestCase):
             self.counts[fault.__name__] = self.counts.get(fault.__name__, 0) + 1
             fault(member)
             turn += 1
-            for each in clients[:2]:  # it has healed
+            for each in clients[:2]:  # healed by now
                 wait_for("operations", lambda each=each, before=self.done(each): self.done(each) > before + 3)
         for each in clients:
             each.ended = True

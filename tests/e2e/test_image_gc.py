@@ -56,7 +56,7 @@ class SmallStore(unittest.TestCase):
         return self.api.get("/api/v1/namespaces/default/events")["items"]
 
     def told_of_pressure(self):
-        """It came and went between two looks."""
+        """The image came and went between two checks."""
         return any(each["reason"] == "NodeHasDiskPressure" for each in self.events())
 
     def has_pressure(self):

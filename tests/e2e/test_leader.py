@@ -133,7 +133,7 @@ class Leader(unittest.TestCase):
                              "--node-monitor-grace-period", "1s") as process:
                     for words in ("the cluster differs", "PATCH /api/v1/nodes/n", "POST /api/v1/namespaces/default/pods"):
                         wait_for(words, lambda words=words: words in process.log.read_text())
-                    self.assertNotIn("was not created", process.log.read_text())  # it only pretends
+                    self.assertNotIn("was not created", process.log.read_text())  # a shadow only pretends
                 self.assertEqual(api.get("/api/v1/namespaces/default/pods")["items"], [])
                 self.assertIn("'True'", str(api.get("/api/v1/nodes/n")["status"]["conditions"]))
             finally:

@@ -1,4 +1,4 @@
-"""Kinds that everyday kubectl and stock components ask for, with kubectl against `spillway up`: ComponentStatus, Ingress, IngressClass, NetworkPolicy,
+"""Kinds that everyday kubectl and stock components use, with kubectl against `spillway up`: ComponentStatus, Ingress, IngressClass, NetworkPolicy,
 PodTemplate, VolumeAttachment, CSIStorageCapacity, and ReplicationController with its pods."""
 import json
 import shutil

@@ -130,7 +130,7 @@ class Made(unittest.TestCase):
             [layer] = [blob for blob in blobs if (blob.read(2), blob.seek(0))[0] == b"\x1f\x8b"]
             with tarfile.open(fileobj=layer) as files:
                 self.assertTrue(files.getmember("usr/share/zoneinfo/Europe/Berlin").isfile())
-                # Whatever is passed on goes with its notice.
+                # Every distributed part has its notice.
                 bill = json.loads(the(".spdx.json").read_text())
                 noticed = {member.name.split("/")[-2] for member in files if member.isfile() and member.name.startswith("usr/share/doc/")}
                 self.assertEqual(noticed, names_of(bill, "DYNAMIC_LINK", "DEPENDS_ON") | {"spillway"})
@@ -141,7 +141,7 @@ class Made(unittest.TestCase):
     def test_lintian(self):
         words, environment = peers.lintian("--no-cfg", "--show-overrides", the("_*.deb"))
         done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
-        # That it was run is seen from the remarks that the package overrides, each with its reason ("N: …").
+        # The run shows in the remarks that the package overrides, each with its reason ("N: …").
         remarks = sorted(re.findall(r"^([A-MO-Z]: \S+: \S+)", done.stdout, re.M))
         self.assertEqual(remarks, ["O: spillway: no-debconf-config"], done.stdout + done.stderr)
 
@@ -323,7 +323,7 @@ class Debian(unittest.TestCase):
         self.assertTrue(kubeconfig.exists())
         self.assertFalse((self.root / "etc/spillway").exists())
 
-        # Installed anew it goes on; a purge removes the state where debconf has that answer.
+        # Installed anew the node continues; a purge removes the state where debconf has that answer.
         self.install(the("_*.deb"))
         self.assertIn("SPILLWAY_FLAGS=\n", (self.root / "etc/spillway/up.env").read_text())
         self.assertTrue(kubeconfig.exists())

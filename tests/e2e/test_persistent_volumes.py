@@ -125,7 +125,7 @@ class PersistentVolumes(unittest.TestCase):
         self.wait_for_phase("pvc", "elsewhere", "Bound")
         self.kubectl.apply(using(pod("stranded", ["sh", "-c", FOREVER]), "elsewhere"))
         self.wait_for_event("0/1 nodes are available: 1 node(s) had volume node affinity conflict.")
-        # One that is put there by hand finds that the node itself looks.
+        # A pod that is put there by hand shows that the node itself checks.
         forced = using(pod("forced", ["sh", "-c", FOREVER], nodeName="n"), "elsewhere")
         self.kubectl.apply(forced)
         self.wait_for_event('MountVolume.NodeAffinity check failed for volume "elsewhere" : no matching NodeSelectorTerms')

@@ -33,7 +33,7 @@ while True:
         connection.sendall((sys.argv[1] + " " + peer[0]).encode())
 """
 
-# Like SERVER, and serves on for two seconds once it is told to end, as servers do that clients must not miss.
+# A server like SERVER that serves on for two seconds after SIGTERM, as servers do that clients must not miss.
 LEAVING_SERVER = """
 import signal, socket, sys, threading
 signal.signal(signal.SIGTERM, lambda *_: threading.Timer(2, sys.stdout.close).start())
@@ -374,7 +374,7 @@ class PodNetwork(unittest.TestCase):
                 gateway, port = endpoint["addresses"][0]["ip"], endpoint["ports"][0]["port"]
                 self.assertTrue(reaches(gateway, port))
                 with another_machine() as elsewhere:
-                    self.assertEqual(elsewhere(HANDSHAKE, MACHINE, "9"), "refused")  # that machine is reached
+                    self.assertEqual(elsewhere(HANDSHAKE, MACHINE, "9"), "refused")  # the machine is reached
                     self.assertEqual(elsewhere(HANDSHAKE, gateway, str(port)), "closed")
             bridge_count = len(bridges())
         self.assertEqual(bridge_count, 2)

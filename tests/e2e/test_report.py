@@ -1,5 +1,4 @@
-"""The HTML report of a simulated zone outage, opened in a headless Chromium: it asks for nothing, complains of nothing, fits narrow
-and wide windows in both colour schemes, and its decisions unfold. What is wrong with --report is said in one line."""
+"""The HTML report of a simulated zone outage, opened in a headless Chromium: it sends no request, reports no error, fits narrow and wide windows in both colour schemes, and its decisions unfold. Errors of --report are one line."""
 import html.parser
 import json
 import os

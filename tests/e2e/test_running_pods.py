@@ -113,7 +113,7 @@ class RunningPods(unittest.TestCase):
     def test_a_target_that_has_ended(self):
         name = self.start("half", restartPolicy="Never", containers=[
             {"name": "main", "image": "none", "command": ["/bin/sh", "-c", SLEEP]}, {"name": "over", "image": "none", "command": ["/bin/sh", "-c", "while [ ! -e /tmp/go ] || pidof touch >/dev/null; do sleep 0.1; done"]}])
-        self.kubectl("exec", name, "-c", "over", "--", "/bin/touch", "/tmp/go")  # it would be killed with the container
+        self.kubectl("exec", name, "-c", "over", "--", "/bin/touch", "/tmp/go")  # a child would be killed with the container
         wait_for("its end", lambda: "terminated" in self.state(name, "over", "containerStatuses"))
         self.debug(name, "late", "true", "--target=over")
         waiting = wait_for("why it waits", lambda: self.state(name, "late").get("waiting", {}).get("message"))

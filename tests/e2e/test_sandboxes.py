@@ -151,7 +151,7 @@ class InContainerd(Node):
         self.wait_phase(name, "Running")
 
     def test_containers_that_end_with_their_sandbox(self):
-        """They share the namespace of processes, and anyone among them can end it."""
+        """The containers share the namespace of processes, and any of them can end it."""
         name = self.create(pod("shares", STAYS, hostNetwork=False, shareProcessNamespace=True))
         self.wait_phase(name, "Running")
         self.kill_sandbox()

@@ -174,7 +174,8 @@ class SeveralServers(unittest.TestCase):
         ports = [port["nodePort"] for spec in specs for port in spec["ports"]]
         self.assertEqual((len(addresses), len(ports)), (72, 144))
         self.assertEqual((len(set(addresses)), len(set(ports))), (72, 144), "handed out twice")
-        # One that is asked for by name: exactly one gets it, and when it is free again another one does at once.
+        # A port that is requested by number: exactly one service gets it, and when it is free again another one does at
+        # once.
         servers = Servers(both)
         for number in range(10):
             def ask(worker):
@@ -247,7 +248,7 @@ class SeveralServers(unittest.TestCase):
         collected(first, "by-the-first-again")
         two.child.send_signal(signal.SIGCONT)
         wait_for("the second to know", lambda: "this server does not collect any more" in two.log.read_text())
-        self.assertIsNotNone(second.get(MAPS))  # it serves on
+        self.assertIsNotNone(second.get(MAPS))  # keeps serving
         collected(second, "by-the-first-for-the-second")
 
     def test_clients_in_the_cluster_are_told_of_all_servers(self):

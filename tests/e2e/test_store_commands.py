@@ -261,7 +261,7 @@ class StoreCommands(unittest.TestCase):
                 wait_for("the copy to grow", lambda: child.poll() is not None or size() > 1 << 20, interval=0.001)
                 child.send_signal(signal.SIGINT)
                 code, said = child.wait(PATIENCE), b""
-                with contextlib.suppress(OSError):  # that is how a terminal ends
+                with contextlib.suppress(OSError):  # a terminal ends like this
                     while more := os.read(main, 65536):
                         said += more
                 os.close(main)

@@ -112,7 +112,7 @@ class Streams:
         self.assertIn("said", self.kubectl.log_of("talker"))
         child = subprocess.Popen(["kubectl", "attach", "talker"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.kubectl.environment)
         self.assertEqual(self.first_line_of(child), b"said\n")
-        self.kubectl("exec", "talker", "--", "touch", "/tmp/end")  # it would be killed with the container
+        self.kubectl("exec", "talker", "--", "touch", "/tmp/end")  # a child would be killed with the container
         out, err = child.communicate(timeout=PATIENCE)
         self.assertTrue(out.endswith(b"last\n"), out)
         self.assertIn(b"muttered\n", err)
@@ -128,7 +128,7 @@ class Streams:
         self.kubectl("delete", "pod", "sorter", "--wait=false")
 
     def test_input_that_goes_on(self):
-        """Without stdinOnce the next client goes on where the last one left."""
+        """Without stdinOnce the next client continues where the last one left."""
         self.kubectl.apply(self.listener("reader", ["/bin/sh", "-c", "echo begun; while read x; do [ $x = bye ] && exit; echo got $x; done; echo closed"], stdin=True))
         self.assertEqual(self.kubectl.log_of("reader"), "begun")
         child = subprocess.Popen(["kubectl", "attach", "-i", "reader"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -221,7 +221,7 @@ class InOneProcess(Streams, unittest.TestCase):
 @unittest.skipIf(own_containerd.is_wanted(), "an agent of its own is started without one")
 @needs(shutil.which("kubectl") and can_write_cgroups(), "needs kubectl, root and a writable cgroup hierarchy")
 class ThroughAnAgent(Streams, unittest.TestCase):
-    """API server and agent are two processes: the connection goes on over TLS, as the API server's narrow identity."""
+    """API server and agent are two processes: the connection continues over TLS, as the API server's narrow identity."""
 
     @classmethod
     def setUpClass(cls):

@@ -68,7 +68,7 @@ class Machine(unittest.TestCase):
         self.tell("power-on to systemd")
 
     def has_failed(self):
-        """`_outcome.success` does not tell: it is set to True before each cleanup, so that only a cleanup's failure shows there."""
+        """`_outcome.success` does not show it: it is set to True before each cleanup, so that only a cleanup's failure shows there."""
         result = self._outcome.result
         return any(getattr(test, "test_case", test) is self for test, _ in [*result.failures, *result.errors])
 

@@ -29,7 +29,7 @@ def mounts_of_node():
 
 
 def processes_of(uid):
-    """Those in a cgroup of that pod."""
+    """Processes in a cgroup of that pod."""
     found = set()
     for place in pathlib.Path("/proc").glob("[0-9]*/cgroup"):
         with contextlib.suppress(OSError):
@@ -63,7 +63,7 @@ class Volumes(unittest.TestCase):
     def log(self, name, container="main"):
         try:
             return self.api.get(f"{PODS}/{name}/log?container={container}")
-        except Exception:  # it has not started
+        except Exception:  # not started yet
             return ""
 
     def place(self, script, volumes, mounts, **spec):
@@ -178,7 +178,7 @@ class Volumes(unittest.TestCase):
         self.assertEqual(stat, "640:1000:2000")
 
     def test_a_token_is_renewed_in_the_pod(self):
-        """The container reads one file until there is another token in it; both speak for the pod, and both were believed when they were read."""
+        """The container reads one file until there is another token in it; both identify the pod, and both were accepted when they were read."""
         sources = [{"serviceAccountToken": {"path": "token", "expirationSeconds": 600}}]
         name = self.place("was=; while sleep 0.2; do now=$(cat /t/token); [ \"$now\" = \"$was\" ] || echo $now; was=$now; done",
                           [{"name": "t", "projected": {"sources": sources}}], [{"name": "t", "mountPath": "/t"}])

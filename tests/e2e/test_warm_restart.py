@@ -69,7 +69,7 @@ def own_uid(metadata):
 
 
 def has_ended(pid):
-    """It may still be there for its parent."""
+    """The process may still exist for its parent."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -321,7 +321,7 @@ class ContainerdWarmRestart(WarmRestart, unittest.TestCase):
         return sorted(line.split()[1] for line in pathlib.Path("/proc/mounts").read_text().splitlines() if str(self.folder / "state") in line)
 
     def test_runs_that_the_runtime_has_forgotten_are_counted_by_their_logs(self):
-        """It has never begun, but there is the log of a fifth run."""
+        """The container has never begun, but there is the log of a fifth run."""
         name = self.create(pod("counted", f"cat /c/key; {STAYS}", volumes=[{"name": "c", "configMap": {"name": "late"}}],
                                container={"volumeMounts": [{"name": "c", "mountPath": "/c"}]}))
         uid = self.api.get(f"{PODS}/{name}")["metadata"]["uid"]

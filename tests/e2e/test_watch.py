@@ -105,7 +105,7 @@ class Stock(unittest.TestCase):
         self.kubeconfig = stock_api.kubeconfig_for(self.api, self.folder)
 
     def watch(self, *arguments, **more):
-        before = {id(waiting) for _, _, waiting in self.api.watches}  # those of a process that has ended stay until something is written to them
+        before = {id(waiting) for _, _, waiting in self.api.watches}  # watches of an ended process stay until data are written to them
         watched = self.enterContext(watching(self.kubeconfig, *arguments, **more))
         wanted = {"events"} if "/api/v1/nodes" in self.api.refused else {"events", "nodes"}
         wait_for("its watches", lambda: {kind for kind, _, waiting in self.api.watches if id(waiting) not in before} >= wanted)
@@ -162,7 +162,7 @@ class Stock(unittest.TestCase):
         self.api.put("events", event("b", "Evicted", "Pod shop/meanwhile", host="worker-1"))
         self.api.start()
         watched.see("shop/meanwhile")
-        # It comes on another stream than the output.
+        # The line is on another stream than the output.
         wait_for("its relief", lambda: any("answers again" in line for line in watched.complaints()))
         self.assertEqual(len([line for line in watched.told() if "shop/before" in line]), 1)
         self.assertEqual(watched.end(), 0)

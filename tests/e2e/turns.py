@@ -22,7 +22,7 @@ LINE = re.compile(r'msg="longest turn of the event loop" cause=(".*?"|\S+) loop=
 
 
 def calibration():
-    """How many times as long as the reference machine this one takes; at least 1."""
+    """The factor by which this machine is slower than the reference machine; at least 1."""
     def once():
         began = time.thread_time()
         seen = {}
@@ -42,7 +42,7 @@ def bound_of(cause):
     return next((bound for pattern, bound in KNOWN.items() if re.match(pattern, cause)), BOUND)
 
 
-judge = None  # the Turns that hear of every process that stops (harness.running); None: the suite does not judge
+judge = None  # the Turns that check every process that stops (harness.running); None: no check
 
 
 class Turns:

@@ -45,7 +45,7 @@ def in_review(response):
 
 
 class WebhookServer:
-    """`answers[path](review)` is a response, bytes of a body, or a generator of bytes that go on the connection as they are."""
+    """`answers[path](review)` is a response, bytes of a body, or a generator of bytes that are sent unchanged."""
 
     def __init__(self, folder, names="IP:127.0.0.1,DNS:hook.hooks.svc"):
         self.ca, certificate, key = make_certificate(folder, names)

@@ -309,7 +309,7 @@ TEST_F(AuditWriting, OldLogsArePackedBeside) {
     const std::vector<std::string> found = names();
     return found.size() == 2 && found.front().ends_with(".log.gz");
   };
-  while (!is_packed()) ASSERT_GE(names().size(), 2U);  // it takes as long as it takes; the test has a limit
+  while (!is_packed()) ASSERT_GE(names().size(), 2U);  // takes any time; the test has a limit
   const std::string packed = path(names().front());
   EXPECT_EQ(mode(packed), 0600U);
   gzFile file = ::gzopen(packed.c_str(), "rb");

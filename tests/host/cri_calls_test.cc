@@ -127,7 +127,7 @@ TEST_F(CriCallsTest, EveryDocumentOfTheRulesIsAMessage) {
   EXPECT_GT(sent, 300);
 }
 
-/// Without what a message does not tell from an absent field. The members of a map are no fields.
+/// Removes members that a message cannot distinguish from absent fields. The members of a map are no fields.
 api::Json without_zeros(const api::Json& document, bool is_map = false) {
   if (const auto* list = document.if_array()) {
     api::Json made = api::Json::Array();

@@ -1,5 +1,5 @@
-// Goal: the meeting place of agent and plugins is clean after a start, the checkpoint is whole, and a container is told
-// what of its devices it cannot have.
+// Goal: the meeting place of agent and plugins is clean after a start, the checkpoint is whole, and the error of a
+// container names the devices that it cannot have.
 #include "base/file.h"
 #include "host/devices/device_access.h"
 #include "host/devices/plugin_directory.h"

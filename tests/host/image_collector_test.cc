@@ -41,7 +41,7 @@ class FakeRuntime final : public RuntimeCalls {
     loop_.post([answer = std::move(answer), result = std::move(result)]() mutable { answer(std::move(result)); });
   }
 
-  std::string config = "{}";  // the runtime's own, as it tells it
+  std::string config = "{}";  // the runtime's own configuration, as it reports it
   Json images = Json::array();
   Json containers = Json::array();
   std::set<std::string> stuck;

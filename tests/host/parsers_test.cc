@@ -1,4 +1,4 @@
-// Text of kernel files: what they say when they are right, and that nothing is believed when they are not.
+// Text of kernel files: the values of valid text, and that invalid text is refused.
 #include "host/cgroup/cgroup.h"
 #include "host/cgroup/cgroup_limits.h"
 #include "host/cgroup/cpu_stat.h"

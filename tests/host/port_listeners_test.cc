@@ -1,5 +1,5 @@
-// Goal: who listens on a port is told from the kernel's tables, for what the machine itself can reach, and only a
-// process of the cgroup that is asked for counts.
+// Goal: the listener of a port is found in the kernel's tables, for addresses that the machine itself can reach, and
+// only a process of the given cgroup counts.
 #include "host/streams/port_listeners.h"
 
 #include "base/unique_fd.h"

@@ -77,9 +77,9 @@ void RealMachine::TearDown() {
 bool RealMachine::run_until(const std::function<bool()>& done, Duration limit) {
   bool timed_out = false;
   const runtime::Loop::TimerId timer = loop_.at(loop_.now().mono + limit, [&] { timed_out = true; });
-  bool reached = false;  // as the last look had it: what is true for a moment only is not asked for twice
+  bool reached = false;  // the result of the last check: a condition may hold for a moment only
   while (!(reached = done()) && !timed_out) {
-    // One tick at a time, so that the condition is looked at after whatever happened.
+    // One tick at a time, so that the condition is checked after every event.
     const runtime::Loop::TimerId tick = loop_.at(loop_.now().mono + milliseconds(1), [&] { loop_.stop(); });
     loop_.run({});
     loop_.cancel(tick);

@@ -1,5 +1,5 @@
-// Goal: a recording is served segment by segment as it lies on the disk, with everything that was recorded before it
-// was asked for; no path leads to another file; and neither too many questions nor a ring that moves on do harm.
+// Goal: a recording is served segment by segment as it is on the disk, with everything that was recorded before the
+// request; no path leads to another file; and neither too many questions nor a ring that moves on do harm.
 #include "host/files/recording_pages.h"
 
 #include "api/json/json.h"

@@ -1,5 +1,5 @@
-// Goal: running containers go on when the process that runs the pods ends and begins again: the same processes, their
-// logs without a gap, ends reported once and truly, and no remains without a pod.
+// Goal: running containers keep running when the process that runs the pods ends and begins again: the same processes,
+// their logs without a gap, ends reported once and truly, and no remains without a pod.
 #include "host/attach_client.h"
 #include "host/cgroup/cgroup_kill.h"
 #include "host/kernel/kernel_file.h"
@@ -89,7 +89,7 @@ struct SupervisedTest : RealMachine {
     std::ofstream(state_ / "pods" / fmt::format("default_pod-{}_{}", uid, uid) / "_work" / word) << word;
   }
 
-  /// Prints the names of files that the test makes, until it is told to end.
+  /// Prints the names of files that the test makes, until SIGTERM.
   static constexpr const char* kEchoes =
       "while :; do for f in one two three; do if [ -e $f ]; then echo heard $f; rm $f; fi; done; "
       "[ -e end ] && exit 7; sleep 0.02; done";

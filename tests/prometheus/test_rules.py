@@ -1,4 +1,4 @@
-"""The alerts and the dashboard: promtool reads and plays them, and every metric they ask for is one that the program has."""
+"""The alerts and the dashboard: promtool reads and plays them, and every metric in them is one that the program has."""
 import json
 import os
 import pathlib

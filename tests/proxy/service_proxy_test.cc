@@ -1,5 +1,5 @@
-// Goal: the proxy of a node loads what Services and EndpointSlices ask for: nothing before both are known, changes that
-// come together in one, one at a time, all anew after a failure. With the real API server.
+// Goal: the proxy of a node loads the rules of Services and EndpointSlices: none before both are known, simultaneous
+// changes as one, one at a time, all anew after a failure. With the real API server.
 #include "proxy/service_proxy.h"
 
 #include "controllers/test_cluster.h"

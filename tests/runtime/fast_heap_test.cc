@@ -34,7 +34,7 @@ bool is_whole(const Block& block) {
   return std::all_of(block.bytes, block.bytes + block.size, [&](unsigned char byte) { return byte == block.mark; });
 }
 
-/// From the general heap, or from the other one; as the program goes on.
+/// Blocks of the general heap, or of the other one, as the program continues.
 TEST(FastHeap, BlocksKeepWhatIsWritten) {
   std::vector<Block> held;
   for (std::size_t size = 0; size < 64; ++size) held.push_back(take(size, 1));

@@ -50,7 +50,7 @@ class Watching final : public RunObserver {
   struct Moment {
     Instant at;
     std::map<std::string, std::int64_t> serving;    // by app, wherever the zone may be lost
-    std::map<std::string, std::int64_t> elsewhere;  // those of them outside of the zone
+    std::map<std::string, std::int64_t> elsewhere;  // pods outside of the zone
     std::int64_t roomless = 0;                      // without a node
   };
 
@@ -116,7 +116,7 @@ struct Measured {
   std::map<std::string, Duration> below_budget;
   std::int64_t deleted = 0;            // pods of the lost zone, while it was lost
   std::int64_t deleted_elsewhere = 0;  // preempted
-  std::int64_t budgets_broken = 0;     // deletions of pods whose budget had fewer ready ones than it asks for
+  std::int64_t budgets_broken = 0;     // deletions of pods whose budget had fewer ready ones than it requires
   std::int64_t roomless = 0;           // pods without a node just before the zone came back
   RunOutcome outcome;
 };

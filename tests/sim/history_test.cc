@@ -72,7 +72,7 @@ TEST(Recorder, AZoneOutageFromItsBeginningToItsEnd) {
   Recorder recorder({.name = "outage", .story = {}, .seed = 3});
   static_cast<void>(play_outage(&recorder));
   const RunHistory& history = recorder.history();
-  EXPECT_EQ(history.length_ms, (15 + 120 + 18 * 60) * 1000);  // boot, settle, timeline
+  EXPECT_EQ(history.length_ms, (15 + 120 + 18 * 60) * 1000);  // boot, rest, timeline
   EXPECT_EQ(history.sample_ms, 1000);
   ASSERT_EQ(history.nodes.size(), 9U);
   ASSERT_EQ(history.zones.size(), 3U);
@@ -89,7 +89,7 @@ TEST(Recorder, AZoneOutageFromItsBeginningToItsEnd) {
   const auto fully = static_cast<std::int32_t>(lifecycle::ZoneState::kFullDisruption);
   EXPECT_NE(std::ranges::find(state, fully, &Point::value), state.end());
   EXPECT_EQ(state.back().value, static_cast<std::int32_t>(lifecycle::ZoneState::kNormal));
-  EXPECT_EQ(history.zones[1].state.size(), 1U);  // it was never anything but normal
+  EXPECT_EQ(history.zones[1].state.size(), 1U);  // always normal
 
   ASSERT_EQ(history.thresholds.size(), 1U);
   EXPECT_EQ(history.thresholds[0], (std::vector<MemoryThreshold>{{64 * 1024, 0}}));

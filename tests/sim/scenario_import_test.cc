@@ -56,7 +56,7 @@ TEST(ClusterImport, TakesWhatIsSimulatedAndNamesTheRest) {
   EXPECT_EQ(reason_for(*inventory, "Deployment shop/web"), "it has no template");
 }
 
-/// Two revisions of one Deployment as kubectl prints them, a pod of the present one that uses more than it asks for.
+/// Two revisions of one Deployment as kubectl prints them, a pod of the present one that uses more than it requests.
 api::Json rolled_shop() {
   const auto workload = [](std::string kind, std::string name, int replicas, const std::string& image,
                            const std::string& hash) {

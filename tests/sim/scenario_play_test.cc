@@ -378,7 +378,7 @@ TEST(Play, DrainKeepsToTheBudgetAndEndsWithoutPods) {
 }
 
 /// One of two servers counts budgets. It ends before the pods of a node stop being ready; the other one takes its place
-/// 25 s later, and is asked for evictions before that.
+/// 25 s later, and gets requests of evictions before that.
 TEST(Play, DrainKeepsToTheBudgetWhileNobodyCountsIt) {
   for (const std::string server : {"server-0", "server-1"}) {
     expect_all(play(made("name: x\nsettle: 20s\nduration: 2m\nconfig: {controllers: {nodeMonitorGracePeriod: 20s}}\n"

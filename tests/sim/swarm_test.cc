@@ -81,7 +81,7 @@ TEST(Plan, PlaysAsItsFileDoes) {
   }
 }
 
-/// Pods that use what they asked for meet no threshold: else they would be evicted without end, and nothing rests.
+/// Pods that use their requests meet no threshold: else they would be evicted without end, and the cluster never rests.
 TEST(Plan, KeepsThresholdsOutOfWhatPodsMayRequest) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     const Scenario plan = plan_of(seed);

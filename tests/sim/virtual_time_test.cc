@@ -73,7 +73,7 @@ TEST_F(VirtualTimeTest, ManyCancelledOnesChangeNothing) {
   EXPECT_EQ(ran_, Texts(10, "time-out"));
 }
 
-/// Whatever is set and cancelled meanwhile, events come by instant and in the order in which they were set.
+/// Events are run by instant and in the order in which they were set, with any changes meanwhile.
 TEST_F(VirtualTimeTest, RunsInOrderWhateverIsSetAndCancelled) {
   Rng rng(5);
   std::multimap<std::pair<Instant, std::uint64_t>, bool> expected;  // and whether it was cancelled

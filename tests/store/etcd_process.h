@@ -12,7 +12,7 @@ namespace spillway::store {
 
 class EtcdProcess {
  public:
-  /// The one of this process, started by the first call. Null: this machine has no etcd.
+  /// The etcd of this process, started by the first call. Null: this machine has no etcd.
   static EtcdProcess* shared();
 
   ~EtcdProcess();

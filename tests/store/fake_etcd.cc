@@ -4,7 +4,7 @@
 
 namespace spillway::store {
 
-/// A stream goes on from a revision; it stays where its member keeps silent.
+/// A stream continues from a revision; it stops where its member keeps silent.
 class FakeEtcd::Stream final : public EtcdTransport::WatchStream {
  public:
   Stream(FakeEtcd& etcd, std::size_t member, Revision from, EtcdTransport::WatchReceiver& receiver)

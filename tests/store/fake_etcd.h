@@ -1,5 +1,5 @@
-// An etcd whose members lose answers, repeat or leave out events, fall behind and compact when a test tells them to.
-// One history; time stands still until advance(). Thread: the test's.
+// An etcd whose members lose answers, repeat or leave out events, fall behind and compact by order of a test. One
+// history; time stands still until advance(). Thread: the test's.
 #pragma once
 
 #include "store/etcd/etcd_wire.h"

@@ -1,6 +1,6 @@
 // A process that writes under load is killed at random moments, again and again: nothing that it acknowledged may be
-// lost, revisions never go back, the file stays whole. SPILLWAY_KILLS asks for more rounds than the usual number.
-// The writing process is this binary itself, started with the filter of the one disabled test below.
+// lost, revisions never go back, the file stays whole. SPILLWAY_KILLS sets a larger number of rounds. The writing
+// process is this binary itself, started with the filter of the one disabled test below.
 #include "base/rng.h"
 #include "store/scratch_directory.h"
 #include "store/sqlite/database.h"
@@ -62,7 +62,7 @@ SqliteOptions busy_options() {
   return options;
 }
 
-/// The writing process. Each writer updates its own key and goes on after each acknowledgement.
+/// The writing process. Each writer updates its own key and continues after each acknowledgement.
 class LoadProcess {
  public:
   LoadProcess(const std::string& path, int pipe) : pipe_(pipe) {

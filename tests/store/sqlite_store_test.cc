@@ -227,7 +227,7 @@ TEST_F(SqliteStoreTest, HasOneHolder) {
   EXPECT_THAT(list(), ElementsAre("a=2 c1 m2 v2"));
 }
 
-/// How often this process has `path` open.
+/// The number of descriptors of this process for `path`.
 int times_open(const std::string& path) {
   int found = 0;
   std::error_code gone;

@@ -19,7 +19,7 @@
 namespace spillway::store {
 namespace {
 
-/// SPILLWAY_SEEDS asks for more than the usual number.
+/// SPILLWAY_SEEDS sets another number than the usual one.
 std::uint64_t seeds_or(std::uint64_t usual) {
   const char* asked = std::getenv("SPILLWAY_SEEDS");
   return asked == nullptr ? usual : std::strtoull(asked, nullptr, 10);

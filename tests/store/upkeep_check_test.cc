@@ -115,8 +115,8 @@ TEST_F(StoreCheck, FindsFlippedBytesOfPages) {
   }
 }
 
-/// Whatever a disk makes of the bytes: an answer comes. Not everything is found: most bytes are unused, or inside of a
-/// text that is still one.
+/// A disk may damage the bytes in any way: an answer arrives. Not every damage is found: most bytes are unused, or
+/// inside of a text that is still one.
 TEST_F(StoreCheck, AnswersWhateverIsInTheFile) {
   open();
   write_some();

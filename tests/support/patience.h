@@ -1,6 +1,6 @@
-// How long a test waits for an event of this machine: a process, a thread, a socket. Only a failure reaches the end, so
-// it is generous: what usually takes a second may take ten times as long on a slow machine with others at work. A wait
-// for something that must not happen is short, and named by its test.
+// The time for which a test waits for an event of this machine: a process, a thread, a socket. Only a failure reaches
+// the end, so it is generous: a wait of a second may take ten times as long on a slow machine with others at work. A
+// wait for something that must not happen is short, and named by its test.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// Answers that go on: watches and logs, their clients that leave, are slow or take nothing.
+// Streaming answers: watches and logs, their clients that disconnect, are slow or read nothing.
 #include "wire/server/http_server.h"
 #include "wire/wire_fixture.h"
 

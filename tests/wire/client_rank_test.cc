@@ -1,4 +1,4 @@
-// How much clients and their requests matter.
+// The rank of clients and of their requests.
 #include "wire/http/client_rank.h"
 
 #include <gtest/gtest.h>

@@ -294,7 +294,7 @@ TEST_F(ClientSession, NothingIsHeardOfWhatIsTakenBack) {
   EXPECT_FALSE(heard_.contains(unsent));
 }
 
-// It would have its connection kept, and the reader at work for ever.
+// Without the limit the server would keep its connection, and the reader at work for ever.
 TEST_F(ClientSession, AServerThatDoesNotHearThatARequestIsTakenBackIsLeft) {
   for (const int blocks : {64, 1'000}) {
     Http2ClientSession session{*this, Http2Bounds::client()};

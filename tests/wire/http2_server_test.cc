@@ -82,7 +82,7 @@ class Http2Server : public ::testing::Test {
     return code;
   }
 
-  /// It still answers.
+  /// True if the client still gets answers.
   static bool lives(TestClient& client) {
     client.send(frame_of(FrameType::kPing, 0, 0, "12345678"));
     return client.receive_until(frame_of(FrameType::kPing, 1, 0, "12345678"));

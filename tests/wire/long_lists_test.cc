@@ -73,7 +73,7 @@ TEST(LongLists, ArriveInChunks) {
   fill_some(cluster);
   const std::string whole = whole_list(cluster);
   TestClient client(cluster.http->port());
-  for (int i = 0; i < 2; ++i) {  // and the connection goes on
+  for (int i = 0; i < 2; ++i) {  // and the connection continues
     client.send(get(kConfigMaps));
     const api::Response answer = client.answer();
     EXPECT_EQ(answer.status, 200);

@@ -115,7 +115,7 @@ TEST_F(Crossing, AWatchThatIsNotReadEnds) {
   EXPECT_EQ(engine_.ended(engine_.events.size() - 1).error->code, ErrorCode::kServiceUnavailable);
 }
 
-/// A client's connection: records what it is told.
+/// A client's connection: records its calls.
 class Client final : public api::UpgradingSink {
  public:
   explicit Client(std::vector<std::string>& told) : told_(told) {}

@@ -1,5 +1,5 @@
-// The API server's way to servers in pods: everything goes on as it comes, cut answers are reported, no credentials are
-// sent.
+// The API server's connections to servers in pods: data are forwarded as they arrive, cut answers are reported, no
+// credentials are sent.
 #include "wire/transport/pod_gateway.h"
 
 #include "api/json/json.h"

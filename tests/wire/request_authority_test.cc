@@ -41,7 +41,7 @@ TEST(RequestAuthority, SignsTheKeyOfTheRequest) {
   EXPECT_LE(*end, present() + hours(2));
   EXPECT_GT(*end, present() + hours(1));
   EXPECT_TRUE(OpensslCertificateReader().check_certificates(*signed_pem));
-  // It is a server's, also where it is shown as a client's.
+  // The certificate is a server's, also where it is shown as a client's.
   EXPECT_TRUE(TlsContext::make_server({.identity = {*signed_pem, asked->key_pem}, .client_authority_pem = {}}));
 }
 

@@ -1,4 +1,4 @@
-// A certificate for a server, clients that believe it, and what carries a test: in the clear, over TLS with HTTP/1.1,
+// A certificate for a server, clients that trust it, and the transports of a test: unencrypted, over TLS with HTTP/1.1,
 // or with HTTP/2.
 #pragma once
 

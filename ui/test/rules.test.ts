@@ -26,7 +26,7 @@ test('pods are ranked for memory as the kubelet does', () => {
     const pods = row.in.pods.map((each: any) => ({ ...leanPod(each), uid: each.metadata.uid }));
     const ranked = rankForMemory(pods.map((each: any) => ({ ...each, usage: usage.get(each.uid) ?? null, request: each.requests ?? 0 })));
     let from = 0;
-    for (const tied of row.out.order as string[][]) { // those of one group may stand in any order among themselves
+    for (const tied of row.out.order as string[][]) { // ties of one group may be in any order
       const got = ranked.slice(from, from + tied.length).map((each) => each.uid);
       assert.deepEqual([...got].sort(), [...tied].sort(), row.id);
       from += tied.length;

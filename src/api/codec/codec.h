@@ -1,5 +1,5 @@
-// Between documents and values. A type is described once (json_codec.cc) and that description decodes, encodes and
-// lists the fields it knows. Unknown fields are ignored when decoding and survive encode_over. Thread: any. Errors:
+// Converts between documents and values. A type is described once (json_codec.cc) and that description decodes, encodes
+// and lists its fields. Unknown fields are ignored when decoding and survive encode_over. Thread: any. Errors:
 // kInvalid, with the path of the field ("spec.containers[0].resources.requests[cpu]") in `at`.
 #pragma once
 
@@ -28,8 +28,8 @@ Result<T> decode(const Json& document) {
   return Codec<T>::decode(document);
 }
 
-/// Writes the fields T knows over `base`, leaving every field T does not know as it was. Fields that mean the same keep
-/// their spelling, so encode_over(decode(x), x) at most adds fields that must be there (kind, status of a condition).
+/// Writes the fields of T over `base`; fields unknown to T are not changed. Fields that mean the same keep their
+/// spelling, so encode_over(decode(x), x) at most adds fields that must be there (kind, status of a condition).
 /// Elements of lists are matched by their merge key (name, type, uid), else by position. A base that is no object
 /// becomes one.
 template <typename T>

@@ -209,7 +209,7 @@ void describe(V& v, Is<Volume> auto& volume) {
   if constexpr (V::kReads) {
     volume.source = source_of(v.here());
     const Json* definition = v.here().find(volume.source);
-    if (definition != nullptr && volume.source != kEmptyDir) volume.definition = *definition;  // that one is a value
+    if (definition != nullptr && volume.source != kEmptyDir) volume.definition = *definition;  // an emptyDir is a value
     if (volume.source == kEmptyDir) v.object(kEmptyDir, volume.empty_dir);
   } else {
     for (std::string old = source_of(v.here()); !old.empty() && old != volume.source; old = source_of(v.here())) {

@@ -28,7 +28,7 @@ class Decoder {
   /// "kind" may be absent (items of lists), but not another one.
   void type_meta(std::string_view api_version, std::string_view kind);
 
-  /// Reads the member into `value`, which stays as it is if the member is absent or null. T: the types of read_field(),
+  /// Reads the member into `value`, which is not changed if the member is absent or null. T: the types of read_field(),
   /// and optionals of them; instantiated in json_decoder.cc, because six hundred fields inline it otherwise.
   template <typename T>
   void field(std::string_view name, T& value);
@@ -96,7 +96,7 @@ class Decoder {
     }
   }
 
-  /// The object being read, for descriptions that look at member names.
+  /// The object being read, for descriptions that read member names.
   const Json::Object& here() const { return *here_; }
 
  private:

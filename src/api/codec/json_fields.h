@@ -14,7 +14,7 @@
 
 namespace spillway::api {
 
-/// Why a JSON value does not fit a field; `at` is the path below that field ("[cpu]"), mostly empty.
+/// The error of a JSON value that does not fit a field; `at` is the path below that field ("[cpu]"), mostly empty.
 struct FieldProblem {
   std::string message;
   std::string at;
@@ -62,7 +62,7 @@ Json field_to_json(const std::optional<T>& value) {
   return value ? field_to_json(*value) : Json();
 }
 
-// A value that Kubernetes leaves out of a document where the field says omitempty.
+// True for a value that Kubernetes leaves out of a document if the field has omitempty.
 template <typename T>
 bool is_zero_field(const T& value) {
   return value == T{};

@@ -1,6 +1,6 @@
-// Visits the description of a type and writes a value into a JSON object. Zero values are left out. What the object
-// holds already and means the same stays as it is spelled; members the description does not name are never touched.
-// Inside api/ only. Thread: any.
+// Visits the description of a type and writes a value into a JSON object. Zero values are left out. An existing member
+// with the same meaning keeps its spelling; members that the description does not name are not changed. Inside api/
+// only. Thread: any.
 #pragma once
 
 #include "api/codec/json_fields.h"

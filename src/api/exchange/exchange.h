@@ -36,7 +36,7 @@ struct Request {
   HeaderList headers;  // names lower-case
   std::string body;
   DocumentPtr document;     // the parsed JSON body
-  std::string source = {};  // the address it came from, without a port; empty: from within this process
+  std::string source = {};  // the sender's address, without a port; empty: from within this process
 
   /// The first header of that lower-case name; empty if absent.
   std::string_view header(std::string_view name) const;

@@ -1,4 +1,4 @@
-// A sink that says how much of a stream still waits for its client, so that a source can keep pace; it may take an
+// A sink that reports how much of a stream still waits for its client, so that a source can keep pace; it may accept an
 // answer in pieces, too. Thread: loop.
 #pragma once
 
@@ -19,8 +19,8 @@ class PacedSink : public ResponseSink {
   /// The next call takes the place of one that waits.
   virtual void when_below(std::size_t /*bytes*/, std::function<void()> act) { act(); }
 
-  /// True: a whole answer that is too large to be held at once may come as on_pieces(), write() for each piece, and
-  /// on_end(); or on_cut(), which the client can tell from an end.
+  /// True: a whole answer that is too large to be held at once may be given as on_pieces(), write() for each piece, and
+  /// on_end(); or on_cut(), which the client can distinguish from an end.
   virtual bool takes_pieces() const { return false; }
 
   virtual void on_pieces(Response head) { on_stream(std::move(head)); }
@@ -28,12 +28,12 @@ class PacedSink : public ResponseSink {
   virtual void on_cut() { on_end(); }
 };
 
-/// Null: it says nothing of the kind.
+/// Null: the sink is not paced.
 inline PacedSink* paced(ResponseSink& sink) {
   return dynamic_cast<PacedSink*>(&sink);
 }
 
-/// 0 of a sink that does not say.
+/// The waiting bytes; 0 if the sink is not paced.
 inline std::size_t waiting_bytes(const ResponseSink& sink) {
   const auto* paced = dynamic_cast<const PacedSink*>(&sink);
   return paced == nullptr ? 0 : paced->waiting_bytes();

@@ -55,7 +55,7 @@ struct FieldError {
 
 /// The number of mistakes in one object that are reported; the checks stop there.
 inline constexpr std::size_t kCausesMax = 64;
-/// Bytes of their fields and messages together; the one that goes beyond is the last.
+/// Bytes of their fields and messages together; the error that exceeds it is the last.
 inline constexpr std::size_t kCauseBytesMax = 16U << 10U;
 /// Bytes of one message, and of one field; a longer one is cut.
 inline constexpr std::size_t kCauseTextMax = 2U << 10U;

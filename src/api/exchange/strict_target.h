@@ -13,8 +13,8 @@ namespace spillway::api {
 bool is_normal(const Target& target);
 
 /// Parses like parse_target, but returns kNotFound for a path that is not normal, and kBadRequest for an escape in the
-/// path that stands for a letter, a digit, one of "-._~/", a control character or a byte beyond ASCII. One trailing
-/// slash is ignored.
+/// path that encodes a letter, a digit, one of "-._~/", a control character or a byte beyond ASCII. One trailing slash
+/// is ignored.
 Result<Target> parse_strict_target(std::string_view target);
 
 /// The decoded path: "/healthz/ping"; "/" without segments.

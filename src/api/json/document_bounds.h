@@ -17,7 +17,7 @@ namespace spillway::api {
 /// holds (managedFields) counts as one. Chosen so that creating or applying such an object takes less than 50 ms.
 inline constexpr std::size_t kDocumentValuesMax = 10'000;
 
-/// JSON values of a body as it is parsed: an object that comes back has an owner for each of its fields.
+/// JSON values of a body that is parsed: a returned object has an owner for each of its fields.
 inline constexpr std::size_t kParsedValuesMax = 2 * kDocumentValuesMax;
 
 /// JSON values of a JSON patch: its 10,000 operations have up to five each. What they may do is bounded as well.

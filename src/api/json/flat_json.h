@@ -1,5 +1,5 @@
 // A small JSON document as a list of views into its text, without a tree and without allocations: for bodies that are
-// read once and thrown away. Accepts less than JSON: only ASCII in strings and no escapes but
+// read once and then dropped. Accepts less than JSON: only ASCII in strings and no escapes but
 // \" and \\ in keys below "fieldsV1" (which stay as they are spelled: no caller takes recorded fields apart), integers
 // alone, at most 128 values. A caller whose document is not accepted parses it in full. Thread: any (pure). Source: RFC
 // 8259.

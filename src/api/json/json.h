@@ -1,9 +1,9 @@
 // A JSON document as a value, of which objects, patches and schemas are made below the HTTP layer.
 // Copies share their lists and objects until one of them is changed, so a copy costs no more than a pointer. A
-// reference or pointer for changes is good until the document it leads into is copied; ask for it anew afterwards.
-// Objects keep their members sorted by key, so equality, output and hashes do not depend on the order of input.
-// Integers are exact over the whole range of int64 and uint64; nothing goes through a double unless it has a fraction.
-// Thread: any (a plain value). Source: RFC 8259; spec "API server contract", 5.1.
+// reference or pointer for changes is valid until its document is copied; get it anew afterwards. Objects keep their
+// members sorted by key, so equality, output and hashes do not depend on the order of input. Integers are exact over
+// the whole range of int64 and uint64; nothing goes through a double unless it has a fraction. Thread: any (a plain
+// value). Source: RFC 8259; spec "API server contract", 5.1.
 #pragma once
 
 #include "base/copy_on_write.h"
@@ -53,7 +53,7 @@ class JsonObject {
   Members::iterator begin();
   Members::iterator end();
 
-  /// Takes members in any order; of equal keys the last wins. Returns the keys that came more than once.
+  /// Takes members in any order; of equal keys the last wins. Returns the keys that were given more than once.
   std::vector<std::string> assign_unsorted(Members members);
 
   friend bool operator==(const JsonObject& a, const JsonObject& b);

@@ -149,7 +149,7 @@ class Builder {
     return true;
   }
 
-  /// "spec.containers[1].": the path of what comes next, with a point behind it; empty at the root.
+  /// "spec.containers[1].": the path of the next value, with a point behind it; empty at the root.
   std::string path_here() const {
     std::string path;
     for (std::size_t i = 0; i < open_.size(); ++i) {

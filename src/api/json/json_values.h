@@ -1,4 +1,4 @@
-// Values of a document by their path, for those that know what should be there. Thread: any.
+// Gets values of a document by their path, for code that knows the expected types. Thread: any.
 #pragma once
 
 #include "api/json/json.h"

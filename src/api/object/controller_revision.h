@@ -1,4 +1,4 @@
-// apps/v1 ControllerRevision: one state of a DaemonSet that it may come back to. Thread: any.
+// apps/v1 ControllerRevision: one state of a DaemonSet to which it may be rolled back. Thread: any.
 // Source: Kubernetes API reference, ControllerRevision.
 #pragma once
 

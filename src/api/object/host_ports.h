@@ -12,7 +12,7 @@
 
 namespace spillway::api {
 
-/// One port of one address; 0.0.0.0 stands for all of them ("::" does not).
+/// One port of one address; 0.0.0.0 means all of them ("::" does not).
 struct HostPort {
   std::string protocol;
   std::int32_t port = 0;
@@ -21,7 +21,7 @@ struct HostPort {
   friend auto operator<=>(const HostPort&, const HostPort&) = default;
 };
 
-/// The host ports that the containers and sidecars (not the other init containers) of a pod ask for.
+/// The host ports that the containers and sidecars (not the other init containers) of a pod request.
 std::set<HostPort> host_ports_of(const PodSpec& spec);
 
 class UsedHostPorts {

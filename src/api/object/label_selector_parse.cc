@@ -94,8 +94,8 @@ Error unexpected(const Token& found, std::string_view expected) {
 
 using Values = std::set<std::string, std::less<>>;
 
-/// The rest of "(a,b)" behind its parenthesis, up to the other one. An empty place stands for the empty value; as
-/// upstream reads them, two commas are one step, so that "(,,)" ends where a value should stand.
+/// The rest of "(a,b)" behind its parenthesis, up to the other one. An empty place is the empty value; as in upstream's
+/// parser, two commas are one step, so that "(,,)" ends where a value is expected.
 Result<Values> parse_values(Scanner& in) {
   Values values;
   for (;;) {

@@ -1,5 +1,6 @@
-// A Service as DNS reads it: the addresses, ports or other name that its name stands for. Narrower than Service, which
-// nodes and controllers keep in great numbers. Thread: any (plain values). Source: Kubernetes API reference, Service.
+// A Service as DNS reads it: the addresses, ports or other name to which its name resolves. Narrower than Service,
+// which nodes and controllers keep in great numbers. Thread: any (plain values). Source: Kubernetes API reference,
+// Service.
 #pragma once
 
 #include "api/object/meta.h"
@@ -26,7 +27,7 @@ struct NamedService {
   std::string type;                      // ClusterIP, NodePort, LoadBalancer, ExternalName
   std::string cluster_ip;                // empty or "None": it has none
   std::vector<std::string> cluster_ips;  // one of each family; the first is cluster_ip. Empty in old objects
-  std::string external_name;             // the name that an ExternalName stands for
+  std::string external_name;             // the name to which an ExternalName resolves
   std::vector<ServicePortName> ports;
 
   friend bool operator==(const NamedService&, const NamedService&) = default;

@@ -101,7 +101,7 @@ struct NodeStatus {
   std::vector<NodeRuntimeHandler> runtime_handlers;
   std::optional<NodeFeatures> features;
   std::vector<std::string> declared_features;  // sorted names; empty also for nodes that declare none
-  std::string phase;                           // no longer written by anybody
+  std::string phase;                           // not written any more
   std::string config_error;                    // config.error
 
   friend bool operator==(const NodeStatus&, const NodeStatus&) = default;

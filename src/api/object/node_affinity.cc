@@ -109,7 +109,7 @@ bool NodeSelectorTerm::matches(const ObjectMeta& node) const {
   const bool labels_match = std::all_of(expressions.begin(), expressions.end(),
                                         [&node](const LabelRequirement& r) { return r.matches(node.labels); });
   if (!labels_match) return false;
-  if (node.name.empty()) return true;  // a node without a name has no fields to ask for
+  if (node.name.empty()) return true;  // a node without a name has no fields to match
   return std::all_of(fields.begin(), fields.end(),
                      [&node](const LabelRequirement& r) { return field_matches(r, node); });
 }

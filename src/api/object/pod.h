@@ -219,11 +219,11 @@ struct Container {
   friend bool operator==(const Container&, const Container&) = default;
 };
 
-/// Has an init container restartPolicy Always?
+/// True if the init container has the restartPolicy Always.
 bool is_sidecar(const Container& init_container);
 
 inline constexpr std::string_view kRestartAllContainers = "RestartAllContainers";
-/// Has the container a rule with this action?
+/// True if the container has a rule with this action.
 bool has_restart_action(const Container& container, std::string_view action);
 
 struct EmptyDirVolume {
@@ -294,7 +294,7 @@ struct PodCondition {
   std::string message;
   std::optional<WallTime> last_probe_time;
   std::optional<WallTime> last_transition_time;
-  std::int64_t observed_generation = 0;  // the pod's, when the condition was written; 0: not known
+  std::int64_t observed_generation = 0;  // the pod's, when the condition was written; 0: unknown
 
   friend bool operator==(const PodCondition&, const PodCondition&) = default;
 };
@@ -354,7 +354,7 @@ struct ContainerStatus {
 };
 
 struct PodStatus {
-  std::int64_t observed_generation = 0;  // the pod's that the status is about; 0: not known
+  std::int64_t observed_generation = 0;  // the pod's that the status is about; 0: unknown
   std::string phase;
   std::string reason;
   std::string message;
@@ -397,9 +397,9 @@ std::int32_t priority_of(const Pod& pod);
 inline constexpr std::string_view kConfigSourceAnnotation = "kubernetes.io/config.source";
 inline constexpr std::string_view kConfigMirrorAnnotation = "kubernetes.io/config.mirror";
 
-/// Has the source annotation and it is not "api": the pod comes from a file or URL of its node.
+/// True if the source annotation is there and not "api": the pod is from a file or URL of its node.
 bool is_static(const Pod& pod);
-/// Stands in the API for a static pod.
+/// True if the pod represents a static pod in the API.
 bool is_mirror(const Pod& pod);
 /// Static, mirror, or priority >= 2000000000. Source: spec "Eviction manager", 8.
 bool is_critical(const Pod& pod);
@@ -409,7 +409,7 @@ bool is_node_critical(const Pod& pod);
 bool may_preempt(const Pod& preemptor, const Pod& victim);
 const PodCondition* find_condition(const std::vector<PodCondition>& conditions, std::string_view type);
 
-/// Gates that change what a pod asks for; both on since Kubernetes 1.34.
+/// Gates that change the requests of a pod; both on since Kubernetes 1.34.
 struct PodFeatures {
   bool pod_level_resources = true;            // spec.resources counts
   bool in_place_pod_vertical_scaling = true;  // the status of the pod and of its containers counts

@@ -15,8 +15,8 @@ enum class Overhead { kCounted, kLeftOut };
 struct RequestOptions {
   PodFeatures features;
   Overhead overhead = Overhead::kCounted;
-  // Stand-ins for every container that requests no cpu or memory at all (scoring); in a pod with requests for the whole
-  // pod only if no container has any. nullopt: no stand-in. Limits never have stand-ins.
+  // Assumed requests of every container that requests no cpu or memory at all (scoring); in a pod with requests for the
+  // whole pod only if no container has any. nullopt: no stand-in. Limits never have stand-ins.
   std::optional<Quantity> missing_cpu;
   std::optional<Quantity> missing_memory;
 };
@@ -46,7 +46,7 @@ void default_pod_level(PodSpec& spec);
 ResourceList effective_requests(const Pod& pod, const RequestOptions& options);
 /// The same walk over limits, where nothing is allocated; overhead is added only where the limit is not zero.
 ResourceList effective_limits(const Pod& pod, const RequestOptions& options);
-/// Both from the containers of the spec alone: no pod level, no overhead.
+/// Aggregates requests or limits of the containers of the spec alone: no pod level, no overhead.
 ResourceList aggregate_requests(const PodSpec& spec);
 ResourceList aggregate_limits(const PodSpec& spec);
 

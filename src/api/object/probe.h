@@ -1,4 +1,4 @@
-// Probes and lifecycle hooks of a container, as they stand in api::Container's documents.
+// Probes and lifecycle hooks of a container, as api::Container's documents contain them.
 // Thread: any (plain values). Source: Kubernetes API reference, "Pod"; Kubernetes docs, "Liveness, Readiness and
 // Startup Probes", "Container Lifecycle Hooks".
 #pragma once

@@ -7,7 +7,7 @@
 namespace spillway::api {
 
 /// The predecessor of ReplicaSets: the same, except that its selector is a set of labels that pods must have.
-/// `selector` says the same as these labels; without labels it selects no pod.
+/// `selector` is equivalent to these labels; without labels it selects no pod.
 struct ReplicationController : ReplicaSet {
   static constexpr std::string_view kKind = "ReplicationController";
   static constexpr std::string_view kApiVersion = "v1";

@@ -29,7 +29,7 @@ struct LabelRequirement {
 /// "in", "notin", "exists", "!", "=", "==", "!=", "gt", "lt".
 std::string_view to_string(LabelRequirement::Op op);
 
-/// Says if the document gave a list of values at all; only the wording of errors depends on it.
+/// kYes: the document had a list of values; only the wording of errors depends on it.
 enum class ValuesGiven { kNo, kYes };
 
 /// The mistakes in a requirement as it was written, one text per problem, with paths below `at`:
@@ -79,7 +79,7 @@ struct FieldSelector {
   std::string to_string() const;
 };
 
-/// "a=b,c!=d"; `\\`, `\,` and `\=` stand for themselves in values. kBadRequest on a syntax error.
+/// "a=b,c!=d"; in values `\\`, `\,` and `\=` are escapes. kBadRequest on a syntax error.
 Result<FieldSelector> parse_field_selector(std::string_view text);
 
 }  // namespace spillway::api

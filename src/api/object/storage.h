@@ -67,7 +67,7 @@ struct PersistentVolume {
   Json host_path;           // null: it is of another type
   Json local;               // the same
   std::string csi_driver;   // empty: it is of another type
-  std::string csi_handle;   // by which the driver knows it
+  std::string csi_handle;   // its name in the driver
 
   struct Status {
     std::string phase;  // Pending, Available, Bound, Released, Failed
@@ -98,7 +98,7 @@ struct CsiNode {
 
   struct Driver {
     std::string name;
-    std::optional<std::int32_t> volumes_max;  // that it can attach there; nullopt: any number
+    std::optional<std::int32_t> volumes_max;  // the driver's limit there; nullopt: any number
 
     friend bool operator==(const Driver&, const Driver&) = default;
   };

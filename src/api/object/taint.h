@@ -14,7 +14,7 @@ namespace spillway::api {
 
 inline constexpr std::string_view kTaintNodeNotReady = "node.kubernetes.io/not-ready";
 inline constexpr std::string_view kTaintNodeUnreachable = "node.kubernetes.io/unreachable";
-/// Their names before 1.8. Who tolerates the taint tolerates it under its old name.
+/// The names of these taints before 1.8. A toleration of the taint tolerates it under its old name.
 inline constexpr std::string_view kTaintNodeNotReadyAlpha = "node.alpha.kubernetes.io/notReady";
 inline constexpr std::string_view kTaintNodeUnreachableAlpha = "node.alpha.kubernetes.io/unreachable";
 inline constexpr std::string_view kTaintNodeMemoryPressure = "node.kubernetes.io/memory-pressure";

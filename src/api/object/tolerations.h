@@ -15,7 +15,7 @@
 
 namespace spillway::api {
 
-/// Seconds a pod stays on a node that is not ready or unreachable unless it says otherwise.
+/// Seconds that a pod stays on a node that is not ready or unreachable, unless it has such tolerations.
 inline constexpr std::int64_t kDefaultTolerationSeconds = 300;
 
 /// Appends the NoExecute tolerations for not-ready and unreachable, each unless some toleration has that key (or none)

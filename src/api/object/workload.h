@@ -17,7 +17,7 @@ namespace spillway::api {
 struct PodTemplate {
   StringMap labels;
   StringMap annotations;
-  Json metadata;  // whole: labels and annotations again, and what else it says
+  Json metadata;  // the whole metadata: labels and annotations again, and other members
   Json spec;
 
   friend bool operator==(const PodTemplate&, const PodTemplate&) = default;

@@ -183,8 +183,8 @@ bool may_take_over(const Type& type, const Json& live, const FieldWriter& writer
 constexpr std::size_t kAnnotationBytesMax = 256 * 1024;
 
 /// Updates the annotation with the configuration applied last. kubectl's client-side apply compares its input with that
-/// annotation. Where there is one, kubectl's server-side apply must update it, or a later client-side apply would not
-/// remove the fields that are no longer given. Its owner stays. An object that has no room for it loses it.
+/// annotation. If it exists, kubectl's server-side apply must update it, or a later client-side apply would not remove
+/// the fields that are no longer given. Its owner is kept. An object without room for it loses it.
 void refresh_last_applied(Json& object, Json config) {
   if (object.string_at({"metadata", "annotations", kLastApplied}).empty()) return;
   config.erase({"metadata", "annotations", kLastApplied});

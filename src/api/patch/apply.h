@@ -1,6 +1,6 @@
 // Server-side apply, and the bookkeeping of field owners for every other write, as pure functions: the live object and
-// the sent one in, the new object with its managedFields out. Defaulting, admission and validation come afterwards.
-// Thread: any (pure). Source: Kubernetes docs, "Server-Side Apply"; KEP-555; spec "API server contract", 7.6, 10.5.
+// the sent one in, the new object with its managedFields out. Defaulting, admission and validation follow. Thread: any
+// (pure). Source: Kubernetes docs, "Server-Side Apply"; KEP-555; spec "API server contract", 7.6, 10.5.
 #pragma once
 
 #include "api/exchange/status.h"
@@ -35,7 +35,7 @@ StatusResult<Json> apply_config(const Type& type, const Json* live, const Json& 
 
 /// `after` with the managedFields that result from any write but an apply. `before`: nullptr for a create; both in
 /// canonical form, after defaulting; a new object before admission, since fields that admission adds have no owner. The
-/// list that the client sent in `after` counts, unless it is absent, unreadable or comes through a subresource; `[{}]`
+/// list that the client sent in `after` counts, unless it is absent, malformed or sent through a subresource; `[{}]`
 /// forgets all owners. An object without owners gets none.
 Json track_update(const Type& type, const Json* before, Json after, const FieldWriter& writer);
 

@@ -149,7 +149,7 @@ void ManagedFields::cap_updates() {
   }
   entries_ = std::move(others);
   std::sort(updates.begin(), updates.end(), [](const auto& a, const auto& b) { return order_of(a) < order_of(b); });
-  // The oldest goes into the bucket of its version and subresource; a new bucket counts as well.
+  // The oldest entry is merged into the bucket of its version and subresource; a new bucket counts as well.
   std::map<std::pair<std::string, std::string>, std::size_t> buckets;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     if (is_update(entries_[i])) buckets.emplace(std::pair(entries_[i].api_version, entries_[i].subresource), i);

@@ -37,7 +37,7 @@ struct ManagedFieldsEntry {
 
 class ManagedFields {
  public:
-  /// Parses the list in metadata. kBadRequest: an entry that is not FieldsV1 or has no known operation.
+  /// Parses the list in metadata. kBadRequest: an entry that is not FieldsV1 or has an unknown operation.
   static Result<ManagedFields> parse(const Json& list);
   /// Parses the owners of a whole document; empty if it has none or if they cannot be read.
   static ManagedFields of(const Json& document);

@@ -103,8 +103,8 @@ Json without_directives(const Json& value) {
 Result<JsonObject> merge_objects(const Type* type, JsonObject original, const JsonObject& patch,
                                  const std::string& path);
 
-/// Listed elements in the order of `order`, the others in their own; two heads that both stood in the original keep
-/// their order there, else the listed one goes first.
+/// Listed elements in the order of `order`, the others in their own; two heads that both were in the original keep
+/// their order there, else the listed one is first.
 Json::Array arrange(Json::Array merged, const Json::Array& order, const Positions& original_positions,
                     const ListStrategy& strategy) {
   const Positions order_positions(order, strategy);
@@ -176,7 +176,7 @@ Result<SentList> read_sent(const Json::Array& sent, const ListStrategy& strategy
   return out;
 }
 
-/// Checks that the sent elements occur in `order`, in that order. An element without identity stands for any one entry.
+/// Checks that the sent elements occur in `order`, in that order. An element without identity matches any one entry.
 Outcome check_ordered_subset(const SentList& sent, const Json::Array& order, const ListStrategy& strategy,
                              const std::string& path) {
   std::size_t from = 0;
@@ -222,7 +222,7 @@ Result<Json::Array> merge_lists(const ListStrategy& strategy, Json::Array origin
   return arrange(std::move(merged), order != nullptr ? *order : patch.elements, original_positions, strategy);
 }
 
-/// $retainKeys: everything sent must be listed, everything else goes.
+/// $retainKeys: everything sent must be listed, everything else is removed.
 Outcome retain_keys(const JsonObject& patch, JsonObject& result, const std::string& path) {
   const Json* directive = patch.find(kRetainKeys);
   if (directive == nullptr) return {};

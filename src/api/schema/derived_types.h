@@ -40,7 +40,7 @@ class DerivedTypes {
   DerivedTypes(const DerivedTypes&) = delete;
   DerivedTypes& operator=(const DerivedTypes&) = delete;
 
-  /// Stays where it is. Values are kept as they are: presence matters, nothing is filled in.
+  /// The type's address never changes. Values are not filled in: presence matters.
   const Type& make(DerivedType wanted);
 
   std::size_t size() const { return types_.size(); }

@@ -1,8 +1,8 @@
 // Descriptions of types and fields, in a sentence or two, as OpenAPI documents and `kubectl explain` show them. They
 // are read from the files schema/descriptions/*.txt, which are built into the program. There a line "core/v1.Pod: text"
-// begins a type and a line " spec: text" describes a field of it; lines with # are remarks. The texts stay where they
-// are: only the names of types are indexed, on first use. Thread: any. Source: our own words, from what Spillway does
-// with the fields.
+// begins a type and a line " spec: text" describes a field of it; lines with # are remarks. The texts are not copied:
+// only the names of types are indexed, on first use. Thread: any. Source: our own words, from the effects of the fields
+// in Spillway.
 #pragma once
 
 #include "api/schema/schema.h"
@@ -19,7 +19,7 @@ struct Description {
   std::string_view text;
 };
 
-/// Empty if nothing is known of the type.
+/// Empty if the type has no description.
 std::string_view description_of(const Type& type);
 
 /// The description of a field by its JSON name. A type with inlined messages also has the fields of these, unless it

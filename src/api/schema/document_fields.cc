@@ -97,7 +97,7 @@ bool is_empty(const Json* value) {
   return value->is_array() && value->if_array()->empty();
 }
 
-/// The value at this place has the form that the schema says. Documents are checked before; this guards the walk.
+/// True if the value at this place has the form of the schema. Documents are checked before; this guards the walk.
 bool fits(const Slot& slot, const Json& value) {
   return slot.is_object() ? value.is_object() : value.is_array();
 }
@@ -240,8 +240,8 @@ class Comparer {
 
 Json merge(const Slot& slot, const Json* live, const Json& config);
 
-/// Walks both lists: elements only in `live` where they stand, shared ones when `config` gets to them, new ones before
-/// the shared element they precede in `config`.
+/// Walks both lists: elements only in `live` at their place, shared ones when `config` reaches them, new ones before
+/// the shared element that they precede in `config`.
 Json merge_list(const Slot& slot, const Json& live, const Json& config) {
   const Json::Array& old_list = *live.if_array();
   const Json::Array& new_list = *config.if_array();
@@ -269,7 +269,7 @@ Json merge_list(const Slot& slot, const Json& live, const Json& config) {
         continue;
       }
       if (shared >= new_names.size() || new_names[shared] != old_names[o]) {
-        ++o;  // stands elsewhere in config, or again
+        ++o;  // at another place in config, or there again
         continue;
       }
     }

@@ -1,6 +1,6 @@
 // Documents seen as sets of owned fields: the paths of a document, the differences between two documents, the merge of
-// an applied document into a live one, and the removal of fields. The schema says where ownership ends: at scalars and
-// at atomic lists, maps and structs.
+// an applied document into a live one, and the removal of fields. The schema defines where ownership ends: at scalars
+// and at atomic lists, maps and structs.
 // Thread: any (pure). Source: Kubernetes docs, "Server-Side Apply", merge strategy; spec "API server contract", 10.5.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace spillway::api {
 Result<FieldSet> fields_of(const Type& type, const Json& document);
 
 struct FieldChanges {
-  FieldSet added;     // with the objects and elements that came along
+  FieldSet added;     // with the objects and elements that were added with them
   FieldSet modified;  // other value
   FieldSet removed;
 };
@@ -28,7 +28,7 @@ FieldChanges compare_fields(const Type& type, const Json& before, const Json& af
 /// both follow the order of `config`, the others keep their place. `config` has passed fields_of.
 Json merge_applied(const Type& type, const Json& live, const Json& config);
 
-/// Removes the fields that are in `last` but not in `keep`; an object or element goes with all it holds.
+/// Removes the fields that are in `last` but not in `keep`; an object or element is removed with its content.
 Json remove_fields(const Type& type, const Json& document, const FieldSet& last, const FieldSet& keep);
 
 }  // namespace spillway::api

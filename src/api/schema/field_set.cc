@@ -80,7 +80,7 @@ Result<FieldSet> FieldSet::parse(const Json& fields_v1) {
     SPILLWAY_TRY(element, canonical_element(key));
     SPILLWAY_TRY(child, parse(below));
     if (child.children_.empty()) child.owned_ = true;
-    // In documents elements are sorted as a rule: each comes last.
+    // In documents elements are usually sorted: each new one is the last.
     set.children_.insert_or_assign(set.children_.end(), std::move(element), std::move(child));
   }
   return set;

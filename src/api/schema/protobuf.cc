@@ -243,8 +243,8 @@ Json read_varint(ValueKind kind, std::uint64_t value) {
 
 Outcome read_message(const Type& type, std::string_view bytes, Json& out, Budget& budget);
 
-/// A value that is length-delimited on the wire. `before`: what the same field said earlier, for messages to merge
-/// with.
+/// A value that is length-delimited on the wire. `before`: the earlier value of the same field, into which messages are
+/// merged.
 Result<Json> read_delimited(const Field& field, std::string_view bytes, Json before, Budget& budget) {
   switch (field.kind) {
     case ValueKind::kString:

@@ -50,8 +50,8 @@ struct Field {
   bool pointer = false;           // presence matters: a zero value is kept
   bool keep = false;              // written to JSON even when zero or empty
   bool omit_zero = false;         // left out of JSON when zero, although it is a struct in the Go types
-  bool required = false;          // as OpenAPI says it; what refuses a document without it is its validation
-  bool inlined = false;           // its fields sit in the parent's JSON object
+  bool required = false;          // as in OpenAPI; validation refuses a document without it
+  bool inlined = false;           // its fields are members of the parent's JSON object
   bool or_other = false;          // for kMessage: values that are no object are taken as they are
 
   // Strategic merge
@@ -111,7 +111,7 @@ class Type {
   /// The fields by their numbers; inlined fields are one entry.
   std::span<const Field* const> wire_fields() const { return wire_fields_; }
 
-  /// The fields by JSON name, sorted; the fields of inlined messages stand in place of them.
+  /// The fields by JSON name, sorted; the fields of inlined messages replace them.
   std::span<const std::pair<std::string_view, const Field*>> json_fields() const { return json_fields_; }
 
   /// nullptr if there is no such field. Finds the fields of inlined messages too.

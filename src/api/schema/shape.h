@@ -1,5 +1,5 @@
-// Checks that a document has the shape of its type: members that the type knows, each of the right sort of JSON value.
-// A document with that shape can be used as it is; any other goes through read_body(), which says why.
+// Checks that a document has the shape of its type: known members, each of the right sort of JSON value. A document
+// with that shape can be used unchanged; any other is parsed by read_body(), which reports the errors.
 // Thread: any (pure). Cost: linear in the document, without a copy. Source: spec "API server contract", 5.1.
 #pragma once
 

@@ -20,7 +20,7 @@ constexpr std::size_t kMicroDigits = 6;
 constexpr WallTime kYearOne{
     std::chrono::duration_cast<microseconds>(sys_days{std::chrono::year{1} / 1 / 1}.time_since_epoch())};
 
-/// The path of the value at hand; becomes text only when there is something to say about it.
+/// The path of the present value; converted to text only for a message.
 class Path {
  public:
   Path() = default;
@@ -120,7 +120,7 @@ bool is_written_when_zero(const Field& field) {
   return field.shape == Shape::kSingle && is_struct(field.kind) && !field.omit_zero;
 }
 
-/// Whole documents get what Go's types always write; partial ones stay as they are.
+/// Whole documents get the members that Go's types always write; partial ones do not.
 enum class Fill : std::uint8_t { kWhole, kPartial };
 
 class Reader {
@@ -189,7 +189,7 @@ class Reader {
     return list != nullptr && index < list->size() ? &(*list)[index] : nullptr;
   }
 
-  /// `known`: of the message, not of the field.
+  /// `known`: the value of the message, not of the field.
   Outcome put_field(const Field& field, const Json* value, const Json* known, const Path& path,
                     JsonObject::Members& out) {
     if (value == nullptr) return put_absent(field, path, out);
@@ -216,7 +216,7 @@ class Reader {
     return {};
   }
 
-  /// The value that stands for null or an absent member where a value must be.
+  /// The value of null or of an absent member where a value is required.
   Result<Json> zero_of(const Field& field, const Path& path) {
     switch (field.kind) {
       case ValueKind::kString:

@@ -20,8 +20,8 @@ struct TypedDocument {
   std::vector<std::string> duplicate_fields;  // "metadata.labels.a"; the last value was taken
 };
 
-/// `canonical`, where it is given, is a document of the type in canonical form, such as the object as it stands: what
-/// the new one shares with it, or has in common with it, is taken as it is.
+/// `canonical`, where it is given, is a document of the type in canonical form, such as the stored object: parts of the
+/// new one that are shared with it, or equal, are taken unchanged.
 
 /// The body of a create or update. kBadRequest: `Pod in version "v1" cannot be handled as a Pod: PATH: WHY`; also when
 /// the body is no object or names another kind. kRequestEntityTooLarge: more than kDocumentValuesMax values. A body
@@ -35,7 +35,7 @@ Result<TypedDocument> read_body(const Type& type, std::string_view text);
 Error unrecognized_body(const Type& type, std::string_view why, std::string_view body);
 
 /// A partial document, as server-side apply sends it: values in canonical form, but nothing is filled in and zero
-/// values stay; nulls go. Errors as read_body.
+/// values are kept; nulls are removed. Errors are those of read_body.
 Result<TypedDocument> read_partial(const Type& type, const Json& document);
 
 /// The outcome of a patch. kInvalid with "patch" in `at`: the patch made something that is no object of the type.

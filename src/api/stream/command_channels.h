@@ -29,7 +29,7 @@ struct TerminalSize {
 struct ChannelInput {
   enum class Kind { kData, kEnd, kResize, kClosed };
 
-  Kind kind = Kind::kData;  // kEnd: no more input; kClosed: the client leaves
+  Kind kind = Kind::kData;  // kEnd: no more input; kClosed: the client disconnects
   std::string data;
   TerminalSize size;
 };
@@ -38,15 +38,15 @@ struct ChannelInput {
 /// has none.
 std::string command_status(const Result<std::int32_t>& exit_code);
 
-/// One or more {"Width":80,"Height":24}, back to back: the last whole one. What follows stays in `text`.
+/// Parses one or more {"Width":80,"Height":24}, back to back: the last whole one counts. The rest stays in `text`.
 std::optional<TerminalSize> parse_terminal_size(std::string& text);
 
 /// The reason why a program did not end well, in one line.
 std::string command_failure(const Result<std::int32_t>& exit_code);
 
 enum class Readiness {
-  kAwaited,  // nothing may be said to the client
-  kLikely,   // it has not shown that it is not ready; a message in the same moment may be lost
+  kAwaited,  // nothing may be sent to the client
+  kLikely,   // not known to be unready; a message at the same moment may be lost
   kCertain,
 };
 
@@ -62,10 +62,10 @@ class CommandChannels {
   /// connection.
   virtual Result<std::vector<ChannelInput>> feed(std::string_view bytes, std::string& reply) = 0;
 
-  /// Says if the client has opened all channels that it asked for.
+  /// The readiness of the client: has it opened all requested channels?
   virtual Readiness readiness() const = 0;
 
-  /// The message that is sent before anything else: it says that the server is there.
+  /// The first message, which announces the server.
   virtual std::string greeting(Channel lowest) = 0;
   virtual std::string message(Channel channel, std::string_view data) = 0;
   /// The last words: how it ended, and the end of the connection.
@@ -84,8 +84,8 @@ class WebSocketChannels final : public CommandChannels {
 
   Result<std::vector<ChannelInput>> feed(std::string_view bytes, std::string& reply) override;
 
-  /// Certain once it has said something on a channel. client-go 1.32 reads before it has opened its channels and
-  /// drops what comes for those it does not know.
+  /// Certain once the client has sent data on a channel. client-go 1.32 reads before it has opened its channels and
+  /// drops data for unknown ones.
   Readiness readiness() const override { return heard_ ? Readiness::kCertain : Readiness::kLikely; }
 
   std::string greeting(Channel lowest) override { return message(lowest, {}); }

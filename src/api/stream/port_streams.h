@@ -1,6 +1,6 @@
-// Ports forwarded over SPDY: for each connection that a client has accepted a pair of streams, one for what goes over
-// it, one for what went wrong. The client opens both, and names the port and the pair by headers. SPDY itself may be
-// carried in the messages of a WebSocket.
+// Ports forwarded over SPDY: for each connection that a client has accepted a pair of streams, one for its data, one
+// for errors. The client opens both, and names the port and the pair by headers. SPDY itself may be carried in the
+// messages of a WebSocket.
 // Thread: one at a time (pure). Bounds: kPairsMax at once; half a pair is dropped after kHalfMax.
 // Source: spec "Pod lifecycle", 11.6.
 #pragma once
@@ -34,7 +34,7 @@ struct PortEvent {
 };
 
 /// The bytes that the messages of a tunnel carry; `reply` gets the bytes that must be sent back at once. An error: the
-/// client leaves, or sends a message that is no binary data.
+/// client disconnects, or sends a message that is no binary data.
 Result<std::string> tunnelled_bytes(const std::vector<WebSocketMessage>& messages, std::string& reply);
 
 class PortStreams {
@@ -73,8 +73,8 @@ class PortStreams {
 
   struct Pair {
     SpdyStreamId errors = 0;
-    bool open = true;   // its data may be sent to the client
-    bool told = false;  // that nothing more comes
+    bool open = true;   // data may be sent to the client
+    bool told = false;  // the end has been sent
   };
 
   Result<std::string> unwrap(std::string_view bytes, std::string& reply);

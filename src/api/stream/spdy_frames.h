@@ -1,6 +1,6 @@
 // SPDY/3.1 as frames, in both directions. Windows are not kept: the peers of remote commands neither keep nor move
-// them; TCP holds back a peer that is too fast.
-// Thread: one at a time. Bounds: bytes of a control frame; data is handed on as it comes.
+// them; TCP slows down a peer that is too fast. Thread: one at a time. Bounds: bytes of a control frame; data are
+// passed on as they arrive.
 // Source: SPDY Protocol, Draft 3.1, 2.2, 2.6; spec "Pod lifecycle", 11.3.
 #pragma once
 

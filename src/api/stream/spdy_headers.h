@@ -1,5 +1,5 @@
 // Header blocks of SPDY: names and values, compressed with one state for all blocks of a connection and direction.
-// Thread: one at a time. Only spdy_headers.cc knows zlib. Bounds: bytes of a block when it is read, number of headers.
+// Thread: one at a time. Only spdy_headers.cc uses zlib. Bounds: bytes of a block when it is read, number of headers.
 // Source: SPDY Protocol, Draft 3, 2.6.10.
 #pragma once
 

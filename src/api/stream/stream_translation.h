@@ -1,5 +1,5 @@
-// Between a client of a remote command or a forwarded port and a server of container streams, which speaks SPDY: the
-// client may speak SPDY, too, or WebSocket.
+// Translates between a client of a remote command or a forwarded port and a server of container streams, which uses
+// SPDY: the client may use SPDY, too, or WebSocket.
 // Thread: one at a time (pure). Source: spec "Pod lifecycle", 11.2-11.6.
 #pragma once
 
@@ -40,7 +40,7 @@ class StreamTranslation {
 /// A translation for two sides that speak the same protocol.
 std::unique_ptr<StreamTranslation> translate_nothing();
 
-/// The client's SPDY comes in the messages of a WebSocket.
+/// The client's SPDY is carried in the messages of a WebSocket.
 std::unique_ptr<StreamTranslation> translate_tunnel();
 
 /// The client's channels are messages of a WebSocket, those of the server streams of v4.channel.k8s.io.

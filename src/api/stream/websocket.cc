@@ -44,7 +44,7 @@ void sha1_block(std::array<std::uint32_t, 5>& state, std::string_view block) {
   for (std::size_t i = 0; i < 5; ++i) state[i] += add[i];
 }
 
-/// FIPS 180-4. Proves nothing here: a handshake says with it that it is one.
+/// FIPS 180-4. Not used for security: a handshake only identifies itself by it.
 std::string sha1(std::string text) {
   const std::uint64_t bits = text.size() * 8;
   text.push_back('\x80');

@@ -23,7 +23,7 @@ struct WebSocketMessage {
   friend bool operator==(const WebSocketMessage&, const WebSocketMessage&) = default;
 };
 
-/// True if a client asks to leave HTTP for `protocol` ("websocket", "SPDY/3.1").
+/// True if a client requests an upgrade to `protocol` ("websocket", "SPDY/3.1").
 bool asks_for_upgrade(const Request& request, std::string_view protocol);
 
 struct WebSocketHandshake {

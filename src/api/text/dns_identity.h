@@ -1,4 +1,4 @@
-// Names by which the DNS server of a cluster is known: its user, and the Service by which pods find it.
+// Names of the DNS server of a cluster: its user, and the Service by which pods find it.
 // Thread: any. Source: kubeadm's Service kube-dns.
 #pragma once
 

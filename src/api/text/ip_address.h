@@ -1,5 +1,5 @@
-// Internet addresses and ranges as they stand in objects. Leading zeros of IPv4 parts are read as decimal.
-// Thread: any (values). Source: Kubernetes API reference, Service; RFC 4291, RFC 4632.
+// Internet addresses and ranges in the form of objects. Leading zeros of IPv4 parts are read as decimal. Thread: any
+// (values). Source: Kubernetes API reference, Service; RFC 4291, RFC 4632.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace spillway::api {
 
-/// IPv4 stands in the last four octets of its IPv6 form (::ffff:a.b.c.d).
+/// IPv4 is stored in the last four octets of its IPv6 form (::ffff:a.b.c.d).
 struct IpAddress {
   std::array<std::uint8_t, 16> octets{};
   bool v4 = false;

@@ -1,4 +1,4 @@
-// Rules for names, label keys and label values, with the messages that clients know.
+// Rules for names, label keys and label values, with the messages that clients expect.
 // Thread: any. Source: Kubernetes docs, "Object Names and IDs", "Labels and Selectors"; spec "API server contract",
 // 7.2, 7.3.
 #pragma once
@@ -23,9 +23,9 @@ std::vector<std::string> dns1123_label_errors(std::string_view text);
 /// Checks a name of at most 63 characters of a-z 0-9 - that begins with a letter and ends alphanumeric: names of
 /// services.
 std::vector<std::string> dns1035_label_errors(std::string_view text);
-/// Checks a text that is to stand between two slashes of a path: neither "." nor "..", no '/' and no '%'.
+/// Checks a text that will be a segment of a path: neither "." nor "..", no '/' and no '%'.
 std::vector<std::string> path_segment_errors(std::string_view text);
-/// Checks a text that is to be a part of such a segment.
+/// Checks a text that will be a part of such a segment.
 std::vector<std::string> path_segment_part_errors(std::string_view text);
 /// "a; b".
 std::string join_problems(const std::vector<std::string>& problems);

@@ -52,7 +52,7 @@ class Quantity {
   /// The canonical form: no fraction, the largest suffix that loses nothing, no plus, "0" for zero.
   std::string canonical() const;
 
-  /// The nearest multiple of 10^scale that is not nearer to zero; the spelling stays if that changes nothing.
+  /// The nearest multiple of 10^scale that is not nearer to zero; the spelling is kept if that changes nothing.
   Quantity rounded_up(int scale) const;
 
   // Sums drop the verbatim spelling; the format is the left operand's, or the right's if the left is zero.

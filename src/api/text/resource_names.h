@@ -7,7 +7,7 @@
 
 namespace spillway::api {
 
-/// Without "/", or with "kubernetes.io/" anywhere in it.
+/// True for a name without "/", or with "kubernetes.io/" anywhere in it.
 bool is_native_resource(std::string_view name);
 /// True for a name with "kubernetes.io/" anywhere in it.
 bool is_prefixed_native_resource(std::string_view name);

@@ -31,7 +31,7 @@ bool may_be_name(std::string_view name) {
          name.find("..") == std::string_view::npos && one_spelling && std::ranges::all_of(name, fits);
 }
 
-/// absl remembers every name it was asked for, those of no zone included: it is asked for names of files only.
+/// absl caches every name that it looks up, also unknown ones: it is only called with names of files.
 bool is_in_database(std::string_view name) {
   std::error_code failed;
   return std::filesystem::is_regular_file(std::filesystem::path("/usr/share/zoneinfo") / name, failed);

@@ -9,7 +9,7 @@ from attacks.exec import UPGRADE
 from attacks.ports import COMMANDS, PORTS
 
 TUNNEL = tuple(header for header in UPGRADE if header[0] != "Sec-WebSocket-Protocol") + (("Sec-WebSocket-Protocol", "SPDY/3.1+portforward.k8s.io"),)
-# Route, what follows it, the upgrades that a client may ask for.
+# Route, its rest, the upgrades that a client may request.
 ROUTES = (
     ("exec", "/theirs/teller/main?command=id&output=1", (UPGRADE, COMMANDS)),
     ("attach", "/theirs/teller/main?output=1", (UPGRADE, COMMANDS)),

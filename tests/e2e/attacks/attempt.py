@@ -85,7 +85,7 @@ class Ask:
             return f"{unchanged} was changed: {shown(json.dumps(cluster.admin.find(unchanged)))}"
         absent = given(self.absent, cluster)
         if absent and cluster.admin.find(absent) is not None:
-            cluster.admin.delete(absent, 0)  # each row is judged for itself
+            cluster.admin.delete(absent, 0)  # each row is evaluated for itself
             return f"{absent} was made"
         return None
 

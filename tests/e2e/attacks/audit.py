@@ -46,7 +46,7 @@ def judged(lines):
 
 
 def written(cluster, ask, bytes_max=None):
-    """Lets `ask` ask, then an anonymous client with a mark; None, or what is wrong with what the log tells of it."""
+    """Lets `ask` ask, then an anonymous client with a mark; None, or the error in the log's record of it."""
     begin, mark = os.path.getsize(cluster.audit_log), f"mark-{next(NUMBERS)}-"
     ask()
     cluster.ask("nobody", "GET", f"/api/v1/namespaces/{mark}")

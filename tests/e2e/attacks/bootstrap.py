@@ -121,7 +121,7 @@ def signed(name, by, subject, node):
 
 
 def switched_off(cluster):
-    """A server that was not told to believe them."""
+    """A server that is not configured to accept them."""
     folder = cluster.folder / "without-bootstrap"
     folder.mkdir()
     with running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", folder / "kubeconfig") as server:

@@ -225,7 +225,7 @@ class Cluster:
         return self.admin.get("/api/v1/nodes/n3")["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"]
 
     def run_pods(self):
-        """The pods of n3, once they run: "teller" prints the hidden value, "talker" what goes on in it."""
+        """The pods of n3, once they run: "teller" prints the hidden value, "talker" its own activity."""
         for namespace, name, script in (("theirs", "teller", f"echo {HIDDEN}; exec tail -f /dev/null"),
                                         ("ours", "talker", TALK)):
             self.admin.create(f"/api/v1/namespaces/{namespace}/pods", pod(name, ["sh", "-c", script], nodeName="n3"))

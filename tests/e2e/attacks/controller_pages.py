@@ -1,5 +1,4 @@
-"""The pages of a process with controllers, which tell what becomes of nodes and pods and why, and those of a scheduler, which tell who waits: by
-whom the API server does not let in, by paths that lead elsewhere, and by methods that write."""
+"""The pages of a process with controllers, which show decisions about nodes and pods, and those of a scheduler, which show waiting pods: attacked by users without the right, by paths that lead elsewhere, and by methods that write."""
 import http.client
 import re
 
@@ -11,7 +10,7 @@ PAGES = ("/debug/spillway/pods/theirs/teller", "/debug/spillway/pods/", "/debug/
 OUTSIDERS = ("nobody", "alice", "lister", "getter", "log-reader", "editor", "proxier", "n1", "ours/app", "unknown token")
 PODS = "/debug/spillway/pods"
 RECORDING = "/debug/spillway/recording"
-# Name, by whom, method, path, headers, the codes.
+# Name, user, method, path, headers, the codes.
 ODD_RECORDINGS = (
     ("the list of segments", "admin", "GET", RECORDING, {}, (200,)),
     *((f"a segment that is none: {below!r}", "admin", "GET", f"{RECORDING}/{below}", {}, (400, 404))
@@ -30,7 +29,7 @@ extenders: [{urlPrefix: "http://127.0.0.1:1", tlsConfig: {certData: aWRsZQ==, ke
 
 
 def odd(folder):
-    """Below the folder of one page for each pod: name, by whom, method, path, headers, the codes."""
+    """Below the folder of one page for each pod: name, user, method, path, headers, the codes."""
     return (
         ("a pod nobody is about to delete", "admin", "GET", f"{folder}/theirs/teller", {}, (404,)), ("a pod without a name", "admin", "GET", f"{folder}/theirs/", {}, (404,)),
         ("no pod", "admin", "GET", f"{folder}/", {}, (404,) if folder == PODS else (200,)), ("dots", "admin", "GET", f"{folder}/../../../etc/passwd", {}, (400, 404)),
@@ -78,7 +77,7 @@ class Pages:
 
 
 def own_trust(context):
-    """Whom it shows is what matters here, not whom it believes: the process has a certificate of its own."""
+    """The shown certificate matters here, not the trusted authority: the process has a certificate of its own."""
     context.check_hostname, context.verify_mode = False, 0
     return context
 

@@ -43,7 +43,7 @@ def on_that_way():
 
 
 def debugged(name, container, wanted, script="exec tail -f /dev/null", **spec):
-    """Adds one to a pod of the node with an agent; `wanted` judges its state and its log."""
+    """Adds one to a pod of the node with an agent; `wanted` checks its state and its log."""
     def act(cluster):
         label = "dbg-" + "".join(c if c.isalnum() else "-" for c in name.lower())[:50].strip("-")
         start(cluster, label, f"marker=24680; {script}", **spec)
@@ -97,7 +97,7 @@ def on_a_node():
 
 
 def lies_in_wait(cluster):
-    """A target that looks at every process that comes, with the right to trace: the agent's copy, before it is the program, shows nothing."""
+    """A target that inspects every new process, with the right to trace: the agent's copy, before it is the program, shows nothing."""
     look = "for p in /proc/[0-9]*; do case $(readlink $p/exe 2>/dev/null) in *spillway*) echo LEAK $p;; esac; { read -r x < $p/environ; } 2>/dev/null; done"
     start(cluster, "dbg-waits", f"echo begun; while :; do {look}; done", container={"securityContext": {"capabilities": {"add": ["SYS_PTRACE"]}}})
     path = f"{PODS}/dbg-waits"

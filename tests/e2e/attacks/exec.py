@@ -112,7 +112,7 @@ def is_cut(data):
 
 
 def nothing_left(cluster):
-    """No program of an attempt goes on once its client is gone."""
+    """No program of an attempt keeps running once its client is gone."""
     connection, _, rest = upgraded(cluster, "command=sh&command=-c&command=cat+/proc/[0-9]*/cmdline&stdout=true")
     with connection:
         seen, _ = until_closed(connection, rest)
@@ -128,7 +128,7 @@ def half_open(cluster):
 
 
 def hundreds(cluster):
-    """More than a node takes: the rest is refused, those that are open go on, and afterwards there is room again."""
+    """More than a node takes: the rest is refused, open ones continue, and afterwards there is room again."""
     opened, refused = [], 0
     try:
         for _ in range(300):

@@ -1,4 +1,4 @@
-"""Servers of HTTP/2 that mean ill, met by the API server as their client: as webhooks, whose address anybody with the right to configure one chooses."""
+"""Servers of HTTP/2 that mean ill, met by the API server as their client: as webhooks, whose address any user with the right to configure one chooses."""
 import base64
 import contextlib
 import json

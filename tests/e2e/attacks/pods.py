@@ -257,7 +257,7 @@ def with_references(cluster):
 
 
 def of_the_machine(cluster):
-    """Pods that ask for the machine's namespaces reach no process of it all the same."""
+    """Pods that request the machine's namespaces reach no process of it all the same."""
     agent = cluster.agent.child.pid
     commands = {"a signal to the agent": f"kill -0 {agent}", "the environment of the agent": f"cat /proc/{agent}/environ",
         "the root of the agent": f"ls /proc/{agent}/root/",

@@ -1,4 +1,4 @@
-"""Ports of pods, and SPDY: by whom nothing may be reached, what a pod's port is not, and clients that break the protocol."""
+"""Ports of pods, and SPDY: users who may reach none, ports that are not the pod's, and clients that break the protocol."""
 import os
 import socket
 import struct
@@ -75,7 +75,7 @@ def is_cut(make, target=f"{TALKER}?command=cat&stdin=true&stdout=true", headers=
             try:
                 client.connection.sendall(make(client))
             except OSError:
-                pass  # it has been cut already
+                pass  # cut already
             seen, closed = until_closed(client.connection, client.rest)
         return None if b" 101 " in client.head and closed else f"{client.head[:60]}: not closed after {seen[:100]}"
     return act
@@ -124,7 +124,7 @@ def machine_stays_closed(cluster):
 
 
 def too_many_pairs(cluster):
-    """More halves than a client may have: the rest is refused one by one, and the connection goes on."""
+    """More halves than a client may have: the rest is refused one by one, and the connection continues."""
     with Spdy(cluster, FORWARD, PORTS) as client:
         client.connection.sendall(b"".join(client.open(2 * i + 1, streamtype="error", port="1", requestid=str(i)) for i in range(1000)) + control(6, struct.pack(">I", 77)))
         seen = client.rest

@@ -1,4 +1,4 @@
-"""pods/proxy and services/proxy: by whom nothing is reached, nodes that lie about where their pods are, names and paths that mean something else to
+"""pods/proxy and services/proxy: users who may reach nothing, nodes that lie about where their pods are, names and paths that mean something else to
 the server behind, answers without an end, and what must not get there or come back."""
 import contextlib
 import json

@@ -68,7 +68,7 @@ ADDS_TO_VIEW = {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
 
 
 def gathering():
-    """A label that adds the rules of a role to those of everybody who may view: taken by who does not hold these rules."""
+    """A label that adds the rules of a role to those of all users who may view: set by a user without these rules."""
     labels = {"metadata": {"labels": ADDS_TO_VIEW}}
     for by in (BY, "labeller"):
         for name in ("cluster-admin", "system:kube-controller-manager", "system:controller:generic-garbage-collector", "strong"):

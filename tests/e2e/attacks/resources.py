@@ -172,7 +172,7 @@ def sizes():
 
 
 def jobs():
-    """A status of as many runs of indexes as fit, and no index in both lists: judged in one walk, not each against each."""
+    """A status of as many runs of indexes as fit, and no index in both lists: validated in one walk, not each against each."""
     path, count = "/apis/batch/v1/namespaces/ours/jobs", 100_000
 
     def runs(cluster):
@@ -304,7 +304,7 @@ def narrow_pod(**metadata):
 
 
 def autoscalers():
-    """Targets that are paths, numbers out of their range, and more metrics than anybody reads."""
+    """Targets that are paths, numbers out of their range, and more metrics than any autoscaler reads."""
     path = "/apis/autoscaling/v2/namespaces/ours/horizontalpodautoscalers"
 
     def autoscaler(**spec):

@@ -63,7 +63,7 @@ def no_hello_back(data):
 
 
 def renegotiation(cluster):
-    """`openssl s_client` asks for it when it reads a line with R; a client's request is refused by a warning, or the connection ends."""
+    """`openssl s_client` requests it when it reads a line with R; a client's request is refused by a warning, or the connection ends."""
     done = subprocess.run(["openssl", "s_client", "-connect", f"{cluster.host}:{cluster.port}", "-tls1_2", "-CAfile", str(cluster.authority.chain)],
                           input=b"R\nGET /version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", capture_output=True, timeout=20, check=False)
     text = (done.stdout + done.stderr).decode(errors="replace")

@@ -49,7 +49,7 @@ def host(path):
 
 
 def link_of(user, target):
-    """A link in a directory that everybody may write, made by this user."""
+    """A link in a directory that every user may write, made by this user."""
     def prepare(cluster):
         folder = cluster.folder / "everybody"
         folder.mkdir(exist_ok=True)

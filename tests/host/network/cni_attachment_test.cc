@@ -100,7 +100,7 @@ TEST_F(Attachment, APluginThatIsMissingIsNamed) {
   EXPECT_THAT(cni_add(attachment, tools).error().message, HasSubstr("failed to find plugin \"first\" in path ["));
 }
 
-/// It is killed with what it has started.
+/// The plug-in is killed with its children.
 TEST_F(Attachment, APluginThatTakesTooLongIsKilled) {
   add_plugin("first", "sleep 1000 & wait");
   tools.plugin_time_max = milliseconds(300);

@@ -1,4 +1,4 @@
-# Sourced by scenarios: Kubernetes-shaped cgroups, pods, the agent, the referee, what is told beside it.
+# Sourced by scenarios: Kubernetes-shaped cgroups, pods, the agent, the referee, and further results.
 CG=/sys/fs/cgroup/kubepods
 PODS=/run/lab/pods.tsv
 MB=1048576
@@ -114,7 +114,7 @@ referee() {
   sampler --cgroup $([ "$CGROUP" = v2 ] && echo v2 || echo v1) --pods $PODS --label "$SCEN/$AGENT" --agent-pid "$(cat /run/agent.pid)" \
     --series /out/series.csv "$@" >/out/result.json
 }
-note() { echo "\"$1\":$2" >>/run/lab/noted; }     # NAME JSON: told beside the referee's result
+note() { echo "\"$1\":$2" >>/run/lab/noted; }     # NAME JSON: added to the referee's result
 fault() { echo "fault: $*"; echo "\"$*\"" >>/run/lab/faults; }   # a reason why the outcome is wrong, whichever pod died
 go() { : >/run/lab/go; }                 # pods that wait for it: sh -c 'until [ -e /run/lab/go ]; do sleep 0.05; done; exec hog ...'
 wait_go="until [ -e /run/lab/go ]; do usleep 20000; done; exec"

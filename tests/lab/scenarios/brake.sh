@@ -1,6 +1,6 @@
-# brake: a BestEffort pod that does not heed SIGTERM fills memory to 200 MB above the threshold at full speed and goes on at RATE (40) MB/s. BRAKE=1 (the default):
-# with --memory-brake, which must slow it, be seen in memory.high, and be gone when there is room again; BRAKE=0: without.
-#vm --memory 2G --timeout 180
+# brake: a BestEffort pod that does not heed SIGTERM fills memory to 200 MB above the threshold at full speed and
+# continues at RATE (40) MB/s. BRAKE=1 (the default): with --memory-brake, which must slow it, be seen in memory.high,
+# and be gone when there is room again; BRAKE=0: without. vm --memory 2G --timeout 180
 : "${THRESH_MB:=300}"
 . /lab/lib.sh
 [ "${BRAKE:=1}" = 0 ] || SPILLWAY_ARGS="$SPILLWAY_ARGS --memory-brake"
@@ -12,7 +12,7 @@ pod hog    besteffort 0 0  sh -c "$wait_go hog mem --name hog --max 2000 --jump 
 start_agent
 KUBEPODS=$(find /sys/fs/cgroup -type d -name 'kubepods' -o -type d -name kubepods.slice | head -1)
 high() { cat $KUBEPODS/memory.high; }
-# The agent's own start is a steep fall of memory, which it looks at for ten seconds.
+# The agent's own start is a steep fall of memory, which counts for ten seconds.
 tries=0; until [ "$(high)" = max ] || [ $((tries += 1)) -gt 3000 ]; do usleep 100000; done
 before=$(high)
 ( while usleep 50000; do high; done >/out/high.txt ) &

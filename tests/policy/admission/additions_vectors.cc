@@ -1,4 +1,4 @@
-// vectors/admission/pod_additions: pods arriving in batches at an agent whose workers do at once what they are told.
+// vectors/admission/pod_additions: pods arriving in batches at an agent whose workers act at once.
 #include "api/codec/codec.h"
 #include "policy/admission/arrival.h"
 #include "policy/admission/chain.h"

@@ -164,7 +164,7 @@ TEST(PreemptionProperty, VictimsAreEnoughAndNoneTooMany) {
 
 constexpr std::size_t kKinds = 6;
 
-/// Nothing asked for; one or two parts of cpu, memory or both; the last two are Guaranteed.
+/// No request; one or two parts of cpu, memory or both; the last two are Guaranteed.
 api::Pod pod_of_kind(std::size_t kind, const std::string& name) {
   constexpr std::array<std::pair<int, int>, kKinds> kParts{{{0, 0}, {1, 0}, {0, 2}, {2, 1}, {1, 1}, {2, 2}}};
   api::Pod pod;
@@ -259,7 +259,7 @@ TEST(PreemptionProperty, ReasonsNameEveryVictimAndItsRound) {
   }
 }
 
-/// Whatever the order of arrival, pods of different seconds end in the same order, and equal ones keep theirs.
+/// In any order of arrival, pods of different seconds end in the same order, and equal ones keep theirs.
 TEST(ArrivalProperty, OrderIsByAgeAndStable) {
   Rng rng(4);
   std::vector<std::shared_ptr<const api::Pod>> pods;

@@ -78,7 +78,7 @@ Result<Json> merge(const Json& in) {
   return Json::object({{"result", std::move(result)}});
 }
 
-/// Says what the row tells it to say, and notes who asked it to allocate.
+/// Returns the hints of the row, and records the containers for which it allocates.
 class RowProvider final : public HintProvider {
  public:
   RowProvider(const Json& row, Json& calls) : row_(row), calls_(calls) {}

@@ -27,7 +27,7 @@ TEST(PolicyCompiler, VariablesSeeThoseBefore) {
   EXPECT_EQ(why(compiler.validation("variables.c")), "");
   EXPECT_EQ(why(compiler.validation("variables.b")), "must evaluate to bool but got int");
   EXPECT_TRUE(why(compiler.validation("variables.d")).contains("undefined field 'd'"));
-  EXPECT_TRUE(why(compiler.variable("e", "variables.e")).contains("undefined field 'e'"));  // nor itself
+  EXPECT_TRUE(why(compiler.variable("e", "variables.e")).contains("undefined field 'e'"));  // and not itself
   EXPECT_EQ(why(compiler.validation("has(variables.b)")), "");
   EXPECT_TRUE(why(compiler.validation("has(variables.z)")).contains("undefined field 'z'"));
   EXPECT_TRUE(why(compiler.condition("variables.c")).contains("undeclared reference to 'variables'"));

@@ -34,7 +34,7 @@ TEST(AdmissionPolicies, MessagesAreComposed) {
         fmt::format("'validations':[{{'expression':'false','message':'plain','messageExpression':'{}'}}]", expression));
   };
   EXPECT_EQ(said("\\'a is \\' + object.data.a"), no("a is 1"));
-  EXPECT_EQ(said("object.data.b + \\'\\'"), no("plain"));  // it has no value
+  EXPECT_EQ(said("object.data.b + \\'\\'"), no("plain"));  // without a value
   EXPECT_EQ(said("\\'  \\'"), no("plain"));
   EXPECT_EQ(said("\\'one\\\\ntwo\\'"), no("plain"));
   EXPECT_EQ(world.refusal_of("'validations':[{'expression':'false','messageExpression':'object.data.b + \\'\\''}]"),
@@ -132,7 +132,7 @@ TEST(AdmissionPolicies, EquivalentNamesCountUnlessExact) {
       "'resourceRules':[{'operations':['*'],'apiGroups':['apps'],'apiVersions':['v1'],'resources':['things']}]";
   world.add("p", "'validations':[{'expression':'false'}]", {"'validationActions':['Deny']"}, match);
   EXPECT_NE(world.refusal(), "");
-  EXPECT_EQ(world.asked.back(), world.names[1]);  // it is shown as the rule names it
+  EXPECT_EQ(world.asked.back(), world.names[1]);  // shown under the rule's name
   world.policies.clear();
   world.add("p", "'validations':[{'expression':'false'}]", {"'validationActions':['Deny']"},
             match + ",'matchPolicy':'Exact'");

@@ -25,7 +25,7 @@ MetricTarget target_of(std::string_view metric) {
   return metric_targets(autoscaler).front();
 }
 
-/// Ready pods "a", "b", … that ask for 100m of cpu each.
+/// Ready pods "a", "b", … that request 100m of cpu each.
 TargetView pods_of(int count) {
   TargetView view{.replicas = count, .now = WallTime(hours(1))};
   for (int i = 0; i < count; ++i) {

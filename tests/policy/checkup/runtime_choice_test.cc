@@ -60,7 +60,7 @@ TEST(RuntimeChoice, WithoutRootPodsAreProcesses) {
   EXPECT_THAT(advice_of(*choice), HasSubstr("root"));
 }
 
-/// Another's runtime is used when it is asked for; otherwise it is named.
+/// Another owner's runtime is used on request; otherwise it is named.
 TEST(RuntimeChoice, ARuntimeThatRunsAlreadyIsUsedOnlyWhenAskedFor) {
   RuntimeFacts facts = installed();
   facts.running_socket = "/run/containerd/containerd.sock";

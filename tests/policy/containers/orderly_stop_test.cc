@@ -1,5 +1,5 @@
-// Goal: hooks are over before their container is told to end, sidecars wait for the containers that they serve, and
-// none waits longer than the grace.
+// Goal: hooks are over before their container gets SIGTERM, sidecars wait for the containers that they serve, and none
+// waits longer than the grace.
 #include "policy/containers/orderly_stop.h"
 
 #include "policy/containers/utf8_text.h"

@@ -107,7 +107,7 @@ Json list_of(const std::vector<api::ContainerStatus>& statuses) {
 std::optional<Mismatch> container_status(const Json& row) {
   const Json& in = *row.find("in");
   auto pod = api::decode<api::Pod>(*in.find("pod")).value();
-  // Before 1.35 failed starts of sidecars too were told by the policy of the pod (KEP-5307).
+  // Before 1.35 failed starts of sidecars too were reported by the policy of the pod (KEP-5307).
   for (api::Container& sidecar : pod.spec.init_containers) sidecar.restart_policy.clear();
   const api::PodStatus old = status_of(*in.find("oldStatus"));
   const auto reports = reports_of(in);

@@ -1,4 +1,5 @@
-// How many addresses Endpoints may hold, when they are written again, and since when they were out of date.
+// The number of addresses that Endpoints may hold, the cause of their next write, and the time since which they are out
+// of date.
 #include "policy/endpoints/endpoints_plan.h"
 
 #include "policy/endpoints/trigger_times.h"

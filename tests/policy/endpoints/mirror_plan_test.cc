@@ -150,7 +150,7 @@ TEST(MirrorPlan, WhichEndpointsAreMirrored) {
   }
 }
 
-/// Whatever changes, one plan leads there and the next one has nothing to do.
+/// After any change one plan leads there and the next one is empty.
 TEST(MirrorPlan, IsThereAfterOnePlanFromAnywhere) {
   Rng rng(11);
   int names = 0;

@@ -65,7 +65,7 @@ bool is_missing(const policy::Reason& reason) {
   return std::ranges::find(reason.facts, "stats", &policy::Fact::name) != reason.facts.end();
 }
 
-/// The key named by the candidate tells the two apart, in the right direction.
+/// The key named by the candidate distinguishes the two, in the right direction.
 void expect_decides(const policy::Candidate& a, const policy::Candidate& b, std::string_view above) {
   const std::int64_t above_a = fact(a.reason, above, 0);
   const std::int64_t above_b = fact(b.reason, above, 0);

@@ -127,7 +127,7 @@ TEST(FlowSchemas, TheBuiltInTableIsInOrderAndItsLevelsExist) {
   EXPECT_TRUE(arrange(built_in));
 }
 
-/// Every combination of what a rule of one resource may ask for, against every request of a small world.
+/// Every combination of members of a resource rule, against every request of a small world.
 TEST(FlowSchemas, AResourceRuleMatchesWhatAllOfItsListsMatch) {
   const std::array<Words, 3> verbs{Words{"get"}, {"*"}, {"list", "get"}};
   const std::array<Words, 3> groups{Words{""}, {"apps"}, {"*"}};

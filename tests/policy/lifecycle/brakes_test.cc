@@ -126,7 +126,7 @@ TEST_F(BrakesTest, MostHeartbeatsLateAtOnceIsAStallNotADeath) {
   brakes.on_heartbeats(100, 51, now);
   EXPECT_EQ(ask(brakes, ActKind::kMarkNotReady), ReasonCode::kHeartbeatStall);
   pass(minutes(1));
-  brakes.on_heartbeats(100, 0, now);  // they are back
+  brakes.on_heartbeats(100, 0, now);  // all are back
   EXPECT_EQ(ask(brakes, ActKind::kMarkNotReady), ReasonCode::kStormCoolDown);
   pass(minutes(1));
   EXPECT_EQ(ask(brakes, ActKind::kMarkNotReady), std::nullopt);

@@ -88,7 +88,7 @@ void ScanningMonitor::forget(MemoryMap::iterator& entry) {
 ScanningMonitor::Opening ScanningMonitor::begin_pass(Snapshot snapshot, Now now) {
   for (auto& [key, zone] : zones_) zone.counts = {};
   Opening opening;
-  // Both are in name order: one walk over them tells who came and who went.
+  // Both are in name order: one walk over them finds added and removed nodes.
   auto entry = nodes_.begin();
   const auto drop_before = [&](const std::string* name) {
     while (entry != nodes_.end() && (name == nullptr || entry->first < *name)) {
@@ -352,8 +352,8 @@ bool ScanningMonitor::dequeue(const api::Node& node) {
 void ScanningMonitor::process_queues(
     Now now, const std::function<Answer(const std::string& zone, const RateLimitedQueue::Entry&)>& handle) {
   for (auto& [key, zone] : zones_) {
-    // Every look at the head is a nanosecond later than the one before, as it would be by a clock: an entry that is to
-    // be retried at once has its turn if there is another token.
+    // Every take of the head is a nanosecond later than the one before, as it would be by a clock: an entry with an
+    // immediate retry has its turn if there is another token.
     Instant at = now.mono;
     for (auto entry = zone.queue.take(at); entry; entry = zone.queue.take(at)) {
       const Answer answer = handle(key, *entry);

@@ -1,5 +1,5 @@
-// The node lifecycle by its rule as it is written down: every pass looks at all nodes. What lifecycle::NodeMonitor,
-// which looks only at those that can have changed, is compared with.
+// The node lifecycle by its rule as it is written down: every pass assesses all nodes. The reference for
+// lifecycle::NodeMonitor, which assesses only those that can have changed.
 // Thread: any (a value). Source: spec "Node lifecycle", S4 to S8.
 #pragma once
 
@@ -67,7 +67,7 @@ class ScanningMonitor {
   Assessment assess(const api::Node& node, const api::Lease* lease, Now now);
   /// The conditions in `assessment.write` were accepted.
   void confirm_written(const api::Node& node, const Assessment& assessment, Now now);
-  /// The node takes part in the judgement of its zone with this status. Excluded nodes are left out.
+  /// Counts the node in its zone with this status. Excluded nodes are left out.
   void count(const api::Node& node, const Assessment& assessment);
 
   /// Taint mode. kNone also when the node was queued for tainting, or is Ready and carries neither taint nor waits.

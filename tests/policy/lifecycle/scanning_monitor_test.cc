@@ -113,7 +113,7 @@ class Pair {
     }
   }
 
-  /// Those that are up say something.
+  /// Posts the status of all nodes that are up.
   void post_all() {
     for (const auto& [name, node] : nodes_) {
       if (down_.contains(name) || !often()) continue;
@@ -352,7 +352,7 @@ class Pair {
 
   Profile profile_;
   Rng rng_;
-  bool late_;  // decide before the zones are judged
+  bool late_;  // decide before the zones are evaluated
   ScanningMonitor all_;
   NodeMonitor some_;
   Now now_{Instant(hours(10)), WallTime(seconds(1'700'000'000))};

@@ -142,7 +142,7 @@ TEST_F(AutoscalerOutlooks, DoesNotShrinkWithinTheWindowOfTheLastChange) {
   said = explain(usage(20));
   EXPECT_EQ(first_code(said), Code::kScaleStabilized);
   EXPECT_EQ(fact_of(said, Code::kScaleStabilized, "until_seconds"), "-");
-  EXPECT_EQ(first_code(explain(usage(75))), Code::kScaleChanges);  // that does not hold growth back
+  EXPECT_EQ(first_code(explain(usage(75))), Code::kScaleChanges);  // a scale-down window does not hold growth back
 }
 
 TEST_F(AutoscalerOutlooks, MetricsThatAreMissingSayWhy) {

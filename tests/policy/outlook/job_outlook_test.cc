@@ -47,7 +47,7 @@ class JobOutlooks : public ::testing::Test {
     return pod;
   }
 
-  /// One that ended so long ago with this code.
+  /// Adds a pod that ended so long ago with this code.
   void add_failed(Duration ago, std::int32_t exit_code = 3) {
     const auto pod = add_pod("Failed");
     api::ContainerStatus container;

@@ -102,7 +102,7 @@ TEST(PodSecurityStandards, TellEverythingAtOnce) {
             "allowPrivilegeEscalation != false, unrestricted capabilities, runAsNonRoot != true, seccompProfile");
 }
 
-/// A document that is not what it should be is judged as if it said nothing.
+/// A malformed document is evaluated as if it were empty.
 TEST(PodSecurityStandards, StandOddDocuments) {
   for (const std::string_view spec :
        {"null", "[]", "{}", R"({"containers":null,"securityContext":[],"volumes":{}})",

@@ -1,4 +1,4 @@
-// vectors/scheduling: filters and scores that look at other nodes, scores of single plugins, whole cycles.
+// vectors/scheduling: filters and scores that depend on other nodes, scores of single plugins, whole cycles.
 #include "policy/scheduling/cluster_rows.h"
 #include "policy/scheduling/inter_pod.h"
 #include "policy/scheduling/place.h"
@@ -205,7 +205,7 @@ std::optional<Mismatch> full_schedule(const Json& row) {
   if (!cluster) return Mismatch{"a cluster that decodes", cluster.error().text()};
   const Survey survey = survey_nodes(cluster->pod, cluster->nodes, cluster->profile, {}, cluster->around);
   const Placement placement = place_pod(cluster->pod, cluster->nodes, cluster->profile, {}, cluster->around);
-  // Upstream does not tell who refused a pod that was promised a node and got one.
+  // Upstream does not report the filters for a pod that was nominated to a node and got one.
   const bool silent = !survey.fitting.empty() && !cluster->pod.status.nominated_node_name.empty();
   Json::Array feasible;
   for (const FittingNode& node : survey.fitting) feasible.emplace_back(*node.name);

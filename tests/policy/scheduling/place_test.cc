@@ -125,7 +125,7 @@ TEST_F(Place, PrefersTheNodeThatHoldsTheImage) {
   EXPECT_EQ(place_pod(pod, nodes).node, "a");
 }
 
-/// Whatever the order in which nodes and pods came, and however alike the nodes are, one node is first.
+/// In any order of nodes and pods, and with any number of equal nodes, one node is first.
 TEST_F(Place, IsATotalOrder) {
   const std::array<std::string, 3> names{"a", "b", "c"};
   constexpr int kLoads = 3;

@@ -116,7 +116,8 @@ auto plain_importance(const PodPtr& pod) {
                     pod->metadata.name);
 }
 
-/// The rule as it is written down: everybody of lower priority goes, and comes back one by one if the pod still fits.
+/// The rule as it is written down: all pods of lower priority are removed, and put back one by one if the pod still
+/// fits.
 std::optional<std::pair<std::vector<std::string>, std::size_t>> plain_victims(const SmallCluster& cluster,
                                                                               const std::string& node,
                                                                               const api::Pod& pod) {

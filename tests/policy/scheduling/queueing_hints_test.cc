@@ -1,5 +1,5 @@
-// Hints against the plain scan: over drawn histories, a pod that would fit by now was never told to keep waiting. And
-// the answers of the plug-ins one by one.
+// Hints against the plain scan: over drawn histories, a pod that would fit by now was never kept waiting. And the
+// answers of the plug-ins one by one.
 #include "policy/scheduling/queueing_hints.h"
 
 #include "base/rng.h"
@@ -287,7 +287,7 @@ class World {
   Surroundings around_;
   std::shared_ptr<const api::Pod> promised_;
   std::vector<Refused> waiting_;
-  std::vector<std::unique_ptr<api::Pod>> before_;  // that the change speaks of
+  std::vector<std::unique_ptr<api::Pod>> before_;  // the objects of the change
 };
 
 TEST(QueueingHints, NobodyIsToldToWaitWhoWouldFit) {

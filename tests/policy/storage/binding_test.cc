@@ -119,7 +119,7 @@ TEST(VolumeMatch, LooksForWhatANodeReaches) {
   EXPECT_EQ(chosen(claim("c"), {shared(here)}), "here") << "immediate binding looks at no node";
 }
 
-/// A small world: applies what the rules ask for, until they ask for nothing.
+/// A small world: applies the steps of the rules, until there are none.
 struct World {
   api::PersistentVolumeClaim one = claim("c");
   std::optional<api::PersistentVolume> other = volume("v");

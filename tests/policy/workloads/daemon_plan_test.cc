@@ -1,4 +1,4 @@
-// One look at a DaemonSet: every combination of a few nodes and pods against what must hold of any plan.
+// One sync of a DaemonSet: every combination of a few nodes and pods against the invariants of any plan.
 #include "policy/workloads/daemon_plan.h"
 
 #include "policy/workloads/daemon_update.h"
@@ -151,7 +151,7 @@ TEST(DaemonPlan, OutdatedPodsGoOnlyWhenNothingElseIsToBeDone) {
   EXPECT_EQ(names(plan.remove), std::set<std::string>{"old"});
 }
 
-/// One that has been ready for so long.
+/// A pod that has been ready for so long.
 PodPtr ready_since(const std::string& name, State state, std::int64_t seconds_ago) {
   api::Pod made = *pod(name, state);
   made.status.conditions.front().last_transition_time = WallTime{seconds(1'000'000 - seconds_ago)};

@@ -25,7 +25,7 @@ api::PodTemplate template_with(std::string_view image) {
   return made;
 }
 
-/// `unobserved`: changes of what it is asked for that its status does not know of.
+/// `unobserved`: changes of its size that its status does not have yet.
 ReplicaSetPtr set_of(std::string_view image, std::int32_t replicas, std::int32_t available, int unobserved = 0) {
   api::ReplicaSet set;
   set.metadata.name = set.metadata.uid = image;
@@ -90,7 +90,7 @@ TEST(DeploymentPlan, DoesNotCountPodsThatAreAboutToGo) {
 }
 
 TEST(DeploymentPlan, DoesNotCountPodsOfAStatusFromBefore) {
-  // The new set was asked for none and for two again: the two that its status knows of are being deleted.
+  // The new set was scaled to none and to two again: the two pods in its status are being deleted.
   EXPECT_EQ(old_size(set_of("old", 8, 8), set_of("new", 2, 2, 2)), std::nullopt);
   EXPECT_EQ(old_size(set_of("old", 8, 8, 1), set_of("new", 2, 2)), std::nullopt);
 }
@@ -102,7 +102,7 @@ std::string sizes_of(const std::vector<UpdateReplicaSet>& updates) {
   return text;
 }
 
-/// A Deployment of so many pods with a surge of two and a quarter missing at most, which had been asked for `before`.
+/// A Deployment of so many pods with a surge of two and a quarter missing at most, scaled from `before`.
 std::string scaled(std::int32_t before, std::int32_t replicas, const ReplicaSetPtr& old, const ReplicaSetPtr& latest) {
   api::Deployment deployment;
   deployment.replicas = replicas;
@@ -117,7 +117,7 @@ std::string scaled(std::int32_t before, std::int32_t replicas, const ReplicaSetP
   return sizes_of(plan_scale(deployment, with_most(latest), {with_most(old)}, Shares::kPromised));
 }
 
-/// Seed 2976 of the swarm: of four pods none of the new ones can be reached when three are asked for.
+/// Seed 2976 of the swarm: of four pods none of the new ones can be reached when it is scaled to three.
 TEST(DeploymentPlan, TakesNoPodThatServesWhereOthersDoNot) {
   EXPECT_EQ(scaled(4, 3, set_of("old", 3, 3), set_of("new", 3, 0)), "old:3 new:2 ") << "three are promised";
   EXPECT_EQ(scaled(4, 3, set_of("old", 3, 0), set_of("new", 3, 3)), "old:2 new:3 ");

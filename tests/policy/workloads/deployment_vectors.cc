@@ -217,7 +217,7 @@ std::optional<Mismatch> check_sync(const Json& in, const Json& want) {
   return compare(wanted, Json::object({{"writes", std::move(got.writes)}, {"events", std::move(got.events)}}));
 }
 
-/// A Deployment whose ReplicaSets do at once what they are asked for.
+/// A Deployment whose ReplicaSets reach their sizes at once.
 class Trace {
  public:
   explicit Trace(const Json& in) : in_(in), deployment_(deployment_of(in)), sets_(sets_of(in)), now_(now_of(in)) {}

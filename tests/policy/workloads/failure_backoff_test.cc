@@ -1,4 +1,4 @@
-// How long failed daemon pods wait for their successors, and when the past is forgotten.
+// The wait of failed daemon pods for their successors, and the time after which the past is forgotten.
 #include "policy/workloads/failure_backoff.h"
 
 #include <gtest/gtest.h>

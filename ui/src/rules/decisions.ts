@@ -63,7 +63,7 @@ function unitOf(bytes: number): [string, number] {
   return [suffixes[power]!, size];
 }
 
-/** valueText() with as many decimals as it takes to tell the value from `other`: "24.96Mi" beside 25Mi. A smaller value is rounded down, a larger one up. */
+/** valueText() with enough decimals to distinguish the value from `other`: "24.96Mi" beside 25Mi. A smaller value is rounded down, a larger one up. */
 export function valueTextApart(one: Fact, other: Fact): string {
   const usual = valueText(one);
   if (typeof one.value === 'string' || typeof other.value === 'string') return usual;
@@ -198,7 +198,7 @@ function headlineForOther(decision: Decision, pod: Pod): string {
   return `${text}; it is ${place + 1} of ${total} in the order of eviction`;
 }
 
-/** The answer in one sentence. `pod`: whom it is asked about; null: whom the decision is about. */
+/** The answer in one sentence. `pod`: the pod in question; null: the subject of the decision. */
 export function headline(decision: Decision, pod: Pod | null = null): string {
   if (pod !== null && !isAbout(decision.subject, pod)) return headlineForOther(decision, pod);
   const cause = causeOf(decision);
@@ -326,7 +326,7 @@ export function tablesOf(decision: Decision, pod: Pod | null = null): Table[] {
   return [thresholds(decision), reclaimed(decision), candidates(decision, pod)].filter((each) => each.rows.length > 0 || Boolean(each.remark));
 }
 
-/** Reasons that no table shows and the headline does not tell. */
+/** Reasons that neither a table nor the headline shows. */
 export function remarksOf(decision: Decision): string[] {
   const lead = decision.reasons.find(mayLead);
   return decision.reasons

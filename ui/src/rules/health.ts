@@ -1,4 +1,4 @@
-// How a node stands, in one word, and the sentence for it. Pure.
+// The state of a node, in one word, and the sentence for it. Pure.
 import type { NodeInfo } from './objects.ts';
 
 /** Worst first. */
@@ -10,7 +10,7 @@ export const STATE_WORDS: Record<State, string> = {
   pressure: 'Under pressure', held: 'Held by a brake', cordoned: 'Cordoned', ready: 'Ready',
 };
 
-/** A letter on tiles that are large enough, so that colour is not all that tells. */
+/** A letter on tiles that are large enough, so that colour is not the only sign. */
 export const STATE_MARKS: Record<State, string> = {
   tainted: 'T', unknown: '?', notready: 'N', late: 'L', pressure: 'P', held: 'H', cordoned: 'C', ready: '',
 };
@@ -69,7 +69,7 @@ export function countZones(nodes: Iterable<{ zone: string; state: State; ready: 
   return [...zones.values()].sort((a, b) => (a.zone < b.zone ? -1 : a.zone > b.zone ? 1 : 0));
 }
 
-/** How a lifecycle controller with the default settings sees a zone. Source: Kubernetes docs, "Nodes", rate limits on
+/** The state of a zone for a lifecycle controller with the default settings. Source: Kubernetes docs, "Nodes", rate limits on
  *  eviction; `--unhealthy-zone-threshold` 0.55. */
 export function zoneState(zone: { nodes: number; ready: number }): string {
   const silent = zone.nodes - zone.ready;

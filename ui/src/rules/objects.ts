@@ -12,7 +12,7 @@ export interface NodeInfo {
   port: number;
   version: string;
   created: string;
-  pods: number; // it may run
+  pods: number; // the number that may run
 }
 export interface PodInfo {
   ns: string; name: string; uid: string; node: string; phase: string; reason: string; message: string;

@@ -1,5 +1,5 @@
-// Decisions of all sources as rows of one list: what agents of ours say, and what a stock cluster tells by pods and
-// events. Pure.
+// Decisions of all sources as rows of one list: decisions of Spillway agents, and pods and events of a stock cluster.
+// Pure.
 import { type Decision, headline, isAbout } from './decisions.ts';
 import type { Happening, PodInfo } from './objects.ts';
 

@@ -50,7 +50,7 @@ async function look(cluster: Cluster, name: string, seen: Seen, count: number, s
 
 const FORECAST_MAX_S = 86_400; // beyond a day it says nothing
 
-/** Memory first; else as the node tells them. */
+/** Memory first; else in the node's order. */
 const inOrder = (signals: Signal[]) => [...signals].sort((a, b) => Number(b.name === 'memory.available') - Number(a.name === 'memory.available'));
 
 function countText(count: number): string {

@@ -1,4 +1,4 @@
-// How the zones stand, and the brake by hand.
+// The state of the zones, and the brake by hand.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Cluster, ZoneRow } from '../live/cluster.ts';
 import { ApiError, find, may, send } from '../live/api.ts';
