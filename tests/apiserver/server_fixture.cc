@@ -267,7 +267,7 @@ std::shared_ptr<TestSink> TestServer::begin(api::Method method, std::string targ
   auto sink = std::make_shared<TestSink>();
   api::Request request{method, std::move(target), std::move(headers), std::move(body)};
   if (in_process) add_document(request);
-  if (request.document && method == api::Method::kPut && reads_ahead_) request.body.clear();  // the document is sent alone
+  if (request.document && method == api::Method::kPut && reads_ahead_) request.body.clear();  // sent without its text
   // Every other one as another thread hands it over.
   reads_ahead_ = !reads_ahead_;
   const auto read = server_->read(request, user, reads_ahead_ ? ApiServer::Body::kYes : ApiServer::Body::kNo);
