@@ -1,6 +1,6 @@
 // The sources of `spillway record`: a directory of this machine, or the agent of a node or the controllers that lead,
 // which serve it segment by segment.
-// Thread: main. Bounds of answers: kListBytesMax of a list, kSegmentsMax segments, so many bytes of a segment as
+// Thread: main. Bounds: kListBytesMax of a list, kSegmentsMax segments, so many bytes of a segment as
 // host/files/recording_pages.h serves.
 #pragma once
 
