@@ -117,11 +117,12 @@ class Kills(unittest.TestCase):
     def held(self):
         """The number of things of each sort that pods have on this machine."""
         base = self.folder / "data"
-        listed = subprocess.run(["ctr", "-a", base / "containerd/containerd.sock", "-n", "k8s.io", "containers", "ls", "-q"],
-                                capture_output=True, text=True, check=False).stdout.split()
+        # One that was created and not started before a kill stays until its pod ends, as dead ones do: running ones count.
+        tasks = subprocess.run(["ctr", "-a", base / "containerd/containerd.sock", "-n", "k8s.io", "tasks", "ls"],
+                               capture_output=True, text=True, check=False).stdout.split()
         pods = {name for top in node_cgroups(base) for _, folders, _ in os.walk(top) for name in folders if re.fullmatch("pod[0-9a-f]+(-[0-9a-f]+){4}", name)}
         shims = [pid for pid in processes_of(self.folder) if b"containerd-shim" in words_of(pid)]
-        return {"containers": len(listed) / 2, "shims": len(shims), "cgroups": len(pods), "veths": len(veths()),
+        return {"containers": tasks.count("RUNNING") / 2, "shims": len(shims), "cgroups": len(pods), "veths": len(veths()),
                 "network namespaces": len(namespaces(base)), "addresses": len(addresses(base))}
 
     def settled(self, process, churn):
