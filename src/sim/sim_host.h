@@ -1,11 +1,10 @@
-// A simulated machine: containers are entries in a table that use memory as their command says, and the kernel's OOM
-// killer comes when the machine is full. Understands `stress --memory Q --rate Q/s`; anything else uses 10Mi and runs
-// for ever, unless exit_after() says otherwise. With swap, memory that does not fit is swapped out, the same share of
-// each container, and a listener for stalls is woken when the machine stalls. Pods may fill page cache, which the
-// kernel gives up before it kills, and the agent may reclaim. Its one disk and its processes run short as pods are told
-// to use them, and as unused images lie on the disk; no process is killed for that. A pod that was stopped gives its
-// part of the disk back. Containers may take all of their grace to end, or not end at all. Its wall clock may be wrong.
-// Thread: one.
+// A simulated machine: containers are entries in a table that use memory by their command, and the kernel's OOM killer
+// acts when the machine is full. Understands `stress --memory Q --rate Q/s`; anything else uses 10Mi and runs for ever,
+// unless exit_after() is called. With swap, memory that does not fit is swapped out, the same share of each container,
+// and a listener for stalls is woken when the machine stalls. Pods may fill page cache, which the kernel gives up
+// before it kills, and the agent may reclaim. Its only disk and its processes run short as pods use them by order of
+// the scenario, and as unused images are on the disk; no process is killed for that. A stopped pod frees its part of
+// the disk. Containers may take all of their grace to end, or not end at all. Its wall clock may be wrong. Thread: one.
 #pragma once
 
 #include "agent/contract/ports.h"

@@ -10,7 +10,7 @@
 
 namespace spillway::support {
 
-/// Compares the errors in any order; a row without `body` asks for a message that ends with `detail`.
+/// Compares the errors in any order; a row without `body` requires a message that ends with `detail`.
 std::optional<Mismatch> compare_errors(const api::Json& wanted, const api::FieldErrors& errors);
 
 }  // namespace spillway::support

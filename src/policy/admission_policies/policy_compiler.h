@@ -17,8 +17,8 @@ class PolicyCompiler {
  public:
   /// The members of the policy that decide which names its expressions may use.
   struct Names {
-    bool params = false;     // it has a paramKind
-    bool variables = false;  // it has variables
+    bool params = false;     // with a paramKind
+    bool variables = false;  // with variables
   };
 
   explicit PolicyCompiler(Names names) : names_(names) {}

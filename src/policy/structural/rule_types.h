@@ -16,8 +16,8 @@ inline constexpr char kTypeRoot = '\x01';
 
 class RuleTypes {
  public:
-  /// `resource`: the schema is one of whole objects, whose names expressions may always ask for. Names of types begin
-  /// with `name`.
+  /// `resource`: the schema is one of whole objects, whose names expressions may always use. Names of types begin with
+  /// `name`.
   RuleTypes(const Node& root, bool resource, const std::string& name = std::string(1, kTypeRoot));
 
   /// nullptr: expressions do not see such values.
