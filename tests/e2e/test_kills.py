@@ -117,7 +117,7 @@ class Kills(unittest.TestCase):
     def held(self):
         """The number of things of each sort that pods have on this machine."""
         base = self.folder / "data"
-        # One that was created and not started before a kill stays until its pod ends, as dead ones do: running ones count.
+        # Running ones count: a container created and not started before a kill stays until its pod ends, as dead ones do.
         tasks = subprocess.run(["ctr", "-a", base / "containerd/containerd.sock", "-n", "k8s.io", "tasks", "ls"],
                                capture_output=True, text=True, check=False).stdout.split()
         pods = {name for top in node_cgroups(base) for _, folders, _ in os.walk(top) for name in folders if re.fullmatch("pod[0-9a-f]+(-[0-9a-f]+){4}", name)}
