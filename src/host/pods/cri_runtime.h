@@ -169,7 +169,7 @@ class CriRuntime final : public PodRuntime, private StreamServer {
     std::map<std::string, Container> containers;
     std::map<std::string, std::string> starting;                        // names, and the images they are to have
     std::map<std::pair<std::string, std::int32_t>, std::string> ended;  // ids of earlier instances
-    std::vector<agent::ContainerExited> told_late;  // ends that wait for the state of the sandbox
+    std::vector<agent::ContainerExited> told_late;                      // ends that wait for the state of the sandbox
     std::optional<Ending> ending;
     bool stopping = false;
     bool frees_storage = false;  // its containers' storage is removed before it is reported as stopped
