@@ -1,10 +1,10 @@
 #include "client/api_client.h"
 
 #include "base/check.h"
+#include "base/number.h"
 #include "client/informer.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 
 namespace spillway::client {
@@ -69,16 +69,16 @@ Result<api::Json> outcome_of(const Result<api::Response>& response) {
   return *std::move(document);
 }
 
+/// The longest wait that an answer may demand. A longer one would hold a decision for a server that may be well again.
 constexpr Duration kRetryAfterMax = minutes(1);
 
 /// Retry-After in seconds, of an answer that may be another one then.
 std::optional<Duration> wait_asked_for(const Result<api::Response>& response) {
   if (!response || (response->status != 429 && response->status < 500)) return std::nullopt;
   const std::string_view text = response->header("retry-after");
-  std::uint16_t whole = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return std::min<Duration>(seconds(whole), kRetryAfterMax);
+  const auto wait = parse_whole<std::uint16_t>(text);
+  if (!wait) return std::nullopt;
+  return std::min<Duration>(seconds(*wait), kRetryAfterMax);
 }
 
 }  // namespace

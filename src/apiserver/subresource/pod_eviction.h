@@ -12,10 +12,10 @@
 #include "apiserver/read/core.h"
 #include "apiserver/request/exchange.h"
 #include "apiserver/request/request_options.h"
-#include "apiserver/request/step_list.h"
 #include "apiserver/subresource/budget_counter.h"
 #include "apiserver/write/remover.h"
 #include "apiserver/write/writer.h"
+#include "base/step_list.h"
 #include "policy/disruption/budget.h"
 
 #include <cstdint>

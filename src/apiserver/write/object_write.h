@@ -12,10 +12,10 @@
 #include "api/json/json.h"
 #include "apiserver/read/core.h"
 #include "apiserver/read/object_converter.h"
-#include "apiserver/request/step_list.h"
 #include "apiserver/write/committer.h"
 #include "apiserver/write/write_job.h"
 #include "apiserver/write/write_tools.h"
+#include "base/step_list.h"
 
 #include <cstdint>
 #include <memory>

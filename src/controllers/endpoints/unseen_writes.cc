@@ -1,37 +1,33 @@
 #include "controllers/endpoints/unseen_writes.h"
 
+#include "base/number.h"
+
 #include <algorithm>
-#include <charconv>
+#include <cstdint>
 
 namespace spillway::controllers {
 
 namespace {
 
+/// A write that the cache does not show after this time is not waited for any more. A cache shows a write within
+/// moments; ten seconds later its watch is broken, and it lists anew. Waiting for ever would stop the syncs.
 constexpr Duration kWaitedForMax = seconds(10);
 
 }  // namespace
 
-std::optional<std::uint64_t> version_number(std::string_view resource_version) {
-  std::uint64_t value = 0;
-  const char* const last = resource_version.data() + resource_version.size();
-  const auto [end, ec] = std::from_chars(resource_version.data(), last, value);
-  if (ec != std::errc{} || end != last) return std::nullopt;
-  return value;
-}
-
 void UnseenWrites::wrote(const std::string& of, const std::string& name, std::string_view resource_version,
                          Instant now) {
-  if (const auto version = version_number(resource_version)) by_owner_[of][name] = {*version, false, now};
+  if (const auto version = parse_whole<std::uint64_t>(resource_version)) by_owner_[of][name] = {*version, false, now};
 }
 
 void UnseenWrites::removed(const std::string& of, const std::string& name, std::string_view resource_version,
                            Instant now) {
-  if (const auto version = version_number(resource_version)) by_owner_[of][name] = {*version, true, now};
+  if (const auto version = parse_whole<std::uint64_t>(resource_version)) by_owner_[of][name] = {*version, true, now};
 }
 
 bool UnseenWrites::is_seen(const Write& write, const std::optional<std::string>& shown) {
   if (write.removed && !shown) return true;
-  const auto version = shown ? version_number(*shown) : std::nullopt;
+  const auto version = shown ? parse_whole<std::uint64_t>(*shown) : std::nullopt;
   if (!version) return false;
   return write.removed ? *version > write.version : *version >= write.version;
 }

@@ -14,9 +14,6 @@
 
 namespace spillway::controllers {
 
-/// A resourceVersion as a number that grows with every write; nullopt: it is none.
-std::optional<std::uint64_t> version_number(std::string_view resource_version);
-
 class UnseenWrites {
  public:
   /// The resourceVersion of the object of that name in the cache; nullopt: there is none.
@@ -31,7 +28,7 @@ class UnseenWrites {
 
  private:
   struct Write {
-    std::uint64_t version = 0;
+    std::uint64_t version = 0;  // the resourceVersion as a number, which grows with every write
     bool removed = false;
     Instant at;
   };

@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <span>
 
-namespace spillway::apiserver {
+namespace spillway {
 
-/// The result of a step. kStep: continues with the next step of the list, or the one that go_to() chose. kWait: an
-/// answer will arrive. kEnd: the operation has ended.
+/// The way in which a step leaves its operation. kStep: the next step of the list follows, or the one that go_to()
+/// chose. kWait: an answer will come. kEnd: the operation has ended.
 enum class Next : std::uint8_t { kStep, kWait, kEnd };
 
 template <typename Step>
@@ -34,4 +34,4 @@ class StepList {
   Step current_ = {};  // the step that runs or waits: for debuggers
 };
 
-}  // namespace spillway::apiserver
+}  // namespace spillway
