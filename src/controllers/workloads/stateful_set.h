@@ -1,9 +1,8 @@
-// Keeps the pods of StatefulSets: each has its ordinal, its name and its claims, and they are created, updated and
-// deleted in their order. policy/workloads/stateful_plan.h decides each sync; its steps are executed one after the
-// other. In order, the first failure ends the sync; in parallel, a failure delays its own pod only. A set is not synced
-// while the cache does not show a created or deleted pod. Thread: loop. Bounds: one sync of a set at a time, one call
-// of it in flight; retries back off to 60 s. Source: Kubernetes docs, "StatefulSet"; spec "Scheduler and workloads",
-// 13.
+// Keeps the pods of StatefulSets: each has its ordinal, its name and its claims, and they are created, changed and
+// deleted in their order. This class decides when a set is synced, and adopts and releases its pods; one sync is
+// stateful_set_sync.h. While the cache does not show a pod that was created or deleted, its set is not synced.
+// Thread: loop. Bounds: one sync of a set at a time; retries back off to 60 s. Source: Kubernetes docs, "StatefulSet";
+// spec "Scheduler and workloads", 13.
 #pragma once
 
 #include "api/object/controller_revision.h"
@@ -16,14 +15,13 @@
 #include "controllers/shared/shared.h"
 #include "controllers/workloads/eviction_holds.h"
 #include "controllers/workloads/expectations.h"
-#include "policy/workloads/stateful_plan.h"
+#include "policy/workloads/stateful_claims.h"
 #include "policy/workloads/stateful_revisions.h"
 #include "telemetry/metrics.h"
 
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace spillway::controllers {
@@ -50,8 +48,6 @@ class StatefulSetController {
 
  private:
   using SetPtr = std::shared_ptr<const api::StatefulSet>;
-  struct Look;
-  using LookPtr = std::shared_ptr<Look>;
 
   void on_set(const SetPtr& before, const SetPtr& after, Now now);
   void on_pod(const PodPtr& before, const PodPtr& after, Now now);
@@ -61,36 +57,11 @@ class StatefulSetController {
   void enqueue_owner(const api::ObjectMeta& owned, Now now);
   void arm();
 
-  void look(const std::string& key, Now now);
-  /// The set's pods; adopts and releases on the way.
+  void sync(const std::string& key, Now now);
   client::ApiClient::Done retry_unless_done(const api::StatefulSet& set);
+  /// The pods of the set; adopts and releases on the way.
   std::vector<PodPtr> claim_pods(const api::StatefulSet& set);
   std::vector<workloads::RevisionPtr> claim_revisions(const api::StatefulSet& set);
-  // The revision of the present template.
-  void find_revisions(const LookPtr& look, Now now);
-  void make_revision(const LookPtr& look, const api::ControllerRevision& revision);
-  void on_revision_name_taken(const LookPtr& look, const api::ControllerRevision& revision);
-  void renumber(const LookPtr& look, const api::ControllerRevision& revision, std::int64_t number);
-  void decide(const LookPtr& look, Now now);
-
-  // The steps.
-  void carry_on(const LookPtr& look, Now now);
-  void send(const LookPtr& look, const workloads::CreateClaim& step, Now now);
-  void send(const LookPtr& look, const workloads::CreateStatefulPod& step, Now now);
-  void send(const LookPtr& look, const workloads::OwnClaim& step, Now now);
-  void send(const LookPtr& look, const workloads::MendPod& step, Now now);
-  void send(const LookPtr& look, const workloads::DeleteStatefulPod& step, Now now);
-  void send(const LookPtr& look, const workloads::CannotCreate& step, Now now);
-  void fail(const LookPtr& look, const std::string& pod, const Error& error, Now now);
-  void write_status(const LookPtr& look, Now now);
-  void cut_history(const Look& look);
-  void end(const LookPtr& look, Now now);
-  void give_up(const LookPtr& look, const Error& error, Now now);
-
-  /// The event of a pod that has ended and is deleted so that another takes its place.
-  void record_recreation(const api::StatefulSet& set, const api::Pod& pod, Now now);
-  void tell_pod(const Look& look, std::string_view verb, std::string_view pod, const Outcome& outcome, Now now);
-  void tell_claim(const Look& look, std::string_view pod, std::string_view claim, const Outcome& outcome, Now now);
 
   Shared shared_;
   Caches caches_;
