@@ -190,42 +190,51 @@ void DaemonSetController::sync(const std::string& key, Now now) {
 void DaemonSetController::create(const SetPtr& set, const std::string& key, const std::string& node,
                                  const std::string& hash) {
   expectations_.of(set->metadata.uid).expect_creations(1);
-  const auto look_again = [this, key](Now then) { enqueue(key, then); };
   shared_.client.create(
       pods_path(set->metadata), daemon_pod(*set, node, hash),
-      [this, set, key, look_again](const Result<api::Json>& outcome, Now then) {
-        const std::string& uid = set->metadata.uid;
-        if (outcome) {
-          queue_.forget(key);
-          const std::string made(outcome->string_at({"metadata", "uid"}));
-          expectations_.created(uid, made, look_again, then);
-          shared_.events.record(client::reference_to(*set), client::EventType::kNormal, "SuccessfulCreate",
-                                fmt::format("Created pod: {}", outcome->string_at({"metadata", "name"})), then);
-          return;
-        }
-        expectations_.creation_failed(uid, outcome.error(), shared_.client, look_again, then);
-        // Not found: the namespace was just deleted, or writes are off (ShadowEngine).
-        if (outcome.error().code != ErrorCode::kNotFound) {
-          shared_.log.warning("pod was not created", {{"daemon_set", key}, {"error", outcome.error().text()}});
-          shared_.events.record(client::reference_to(*set), client::EventType::kWarning, "FailedCreate",
-                                fmt::format("Error creating: {}", outcome.error().message), then);
-        }
-        queue_.retry(key, then.mono);
-      });
+      [this, set, key](const Result<api::Json>& outcome, Now then) { on_created(set, key, outcome, then); });
+}
+
+void DaemonSetController::on_created(const SetPtr& set, const std::string& key, const Result<api::Json>& outcome,
+                                     Now now) {
+  const std::string& uid = set->metadata.uid;
+  if (outcome) {
+    queue_.forget(key);
+    const std::string made(outcome->string_at({"metadata", "uid"}));
+    expectations_.created(uid, made, requeue(key), now);
+    shared_.events.record(client::reference_to(*set), client::EventType::kNormal, "SuccessfulCreate",
+                          fmt::format("Created pod: {}", outcome->string_at({"metadata", "name"})), now);
+    return;
+  }
+  expectations_.creation_failed(uid, outcome.error(), shared_.client, requeue(key), now);
+  // Not found: the namespace has just gone, or nothing is written here (ShadowEngine).
+  if (outcome.error().code != ErrorCode::kNotFound) {
+    shared_.log.warning("pod was not created", {{"daemon_set", key}, {"error", outcome.error().text()}});
+    shared_.events.record(client::reference_to(*set), client::EventType::kWarning, "FailedCreate",
+                          fmt::format("Error creating: {}", outcome.error().message), now);
+  }
+  queue_.retry(key, now.mono);
 }
 
 void DaemonSetController::remove(const SetPtr& set, const std::string& key, const PodPtr& pod) {
   expectations_.of(set->metadata.uid).expect_deletion(pod->metadata.uid);
-  const auto look_again = [this, key](Now then) { enqueue(key, then); };
   shared_.client.remove(pods_path(pod->metadata, pod->metadata.name), delete_options(*pod),
-                        [this, set, key, pod, look_again](const Result<api::Json>& outcome, Now then) {
-                          const std::string& uid = set->metadata.uid;
-                          if (outcome) return expectations_.deleted(uid, look_again, then);
-                          expectations_.deletion_failed(uid, pod->metadata.uid, outcome.error(), shared_.client,
-                                                        look_again, then);
-                          // Not found: the pod's end may have been seen already, and no other event requeues the set.
-                          queue_.retry(key, then.mono);
+                        [this, set, key, pod](const Result<api::Json>& outcome, Now then) {
+                          on_removed(*set, key, *pod, outcome, then);
                         });
+}
+
+void DaemonSetController::on_removed(const api::DaemonSet& set, const std::string& key, const api::Pod& pod,
+                                     const Result<api::Json>& outcome, Now now) {
+  const std::string& uid = set.metadata.uid;
+  if (outcome) return expectations_.deleted(uid, requeue(key), now);
+  expectations_.deletion_failed(uid, pod.metadata.uid, outcome.error(), shared_.client, requeue(key), now);
+  // Also if it was not found: the cache may have shown its end already, and then no event requeues the set.
+  queue_.retry(key, now.mono);
+}
+
+ExpectationTable::LookAgain DaemonSetController::requeue(const std::string& key) {
+  return [this, key](Now now) { enqueue(key, now); };
 }
 
 void DaemonSetController::write_status(const api::DaemonSet& set, const std::string& key,
@@ -243,12 +252,15 @@ void DaemonSetController::write_status(const api::DaemonSet& set, const std::str
                                                        {"observedGeneration", status.observed_generation}})}});
   shared_.client.patch(
       client::object_path(api::DaemonSet::kApiVersion, "daemonsets", set.metadata.ns, set.metadata.name, "status"),
-      client::PatchType::kMerge, patch, [this, key](const Result<api::Json>& outcome, Now then) {
-        if (outcome || outcome.error().code == ErrorCode::kNotFound) return;
-        // After a conflict a newer version is usually on its way to the cache and requeues the set earlier.
-        if (outcome.error().code == ErrorCode::kConflict) return queue_.add(key, then.mono + kAfterConflict);
-        queue_.retry(key, then.mono);
-      });
+      client::PatchType::kMerge, patch,
+      [this, key](const Result<api::Json>& outcome, Now then) { on_status_written(key, outcome, then); });
+}
+
+void DaemonSetController::on_status_written(const std::string& key, const Result<api::Json>& outcome, Now now) {
+  if (outcome || outcome.error().code == ErrorCode::kNotFound) return;
+  // After a conflict a newer version is usually on its way to the cache and requeues the set earlier.
+  if (outcome.error().code == ErrorCode::kConflict) return queue_.add(key, now.mono + kAfterConflict);
+  queue_.retry(key, now.mono);
 }
 
 }  // namespace spillway::controllers

@@ -58,8 +58,13 @@ class DaemonSetController {
   void arm();
   void sync(const std::string& key, Now now);
   void create(const SetPtr& set, const std::string& key, const std::string& node, const std::string& hash);
+  void on_created(const SetPtr& set, const std::string& key, const Result<api::Json>& outcome, Now now);
   void remove(const SetPtr& set, const std::string& key, const PodPtr& pod);
+  void on_removed(const api::DaemonSet& set, const std::string& key, const api::Pod& pod,
+                  const Result<api::Json>& outcome, Now now);
   void write_status(const api::DaemonSet& set, const std::string& key, const api::DaemonSetStatus& status);
+  void on_status_written(const std::string& key, const Result<api::Json>& outcome, Now now);
+  ExpectationTable::LookAgain requeue(const std::string& key);
 
   Shared shared_;
   OwnedPods pods_;

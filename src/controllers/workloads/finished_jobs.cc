@@ -36,7 +36,7 @@ void FinishedJobs::enqueue(const api::Job& job, Now now) {
 
 void FinishedJobs::run(Now now) {
   if (!started_) return;
-  while (const std::optional<std::string> key = queue_metrics_.take(queue_, now.mono)) look(*key, now);
+  while (const std::optional<std::string> key = queue_metrics_.take(queue_, now.mono)) sync(*key, now);
   queue_metrics_.show(queue_, now.mono);
   arm();
 }
@@ -46,7 +46,7 @@ void FinishedJobs::arm() {
   wake_up_.set(client_, due);
 }
 
-void FinishedJobs::look(const std::string& key, Now now) {
+void FinishedJobs::sync(const std::string& key, Now now) {
   const auto cached = jobs_.cache().find(key);
   const auto left = cached ? workloads::time_to_live(*cached, now.wall) : std::nullopt;
   if (!left || *left > Duration::zero()) {
@@ -55,16 +55,19 @@ void FinishedJobs::look(const std::string& key, Now now) {
     if (left) queue_.add(key, now.mono + *left);
     return;
   }
-  client_.get(finished_path(*cached),
-              [this, key, uid = cached->metadata.uid](const Result<api::Json>& outcome, Now then) {
-                const auto job = outcome ? api::decode<api::Job>(*outcome) : Result<api::Job>(outcome.error());
-                if (!job) return close(key, job.error(), then);
-                const auto still_left = workloads::time_to_live(*job, then.wall);
-                if (job->metadata.uid != uid || !still_left) return close(key, api::Json(), then);
-                if (*still_left == Duration::zero()) return remove(key, *job);
-                close(key, api::Json(), then);
-                queue_.add(key, then.mono + *still_left);
-              });
+  client_.get(finished_path(*cached), [this, key, uid = cached->metadata.uid](const auto& outcome, Now then) {
+    on_job(key, uid, outcome, then);
+  });
+}
+
+void FinishedJobs::on_job(const std::string& key, const std::string& uid, const Result<api::Json>& outcome, Now now) {
+  const auto job = outcome ? api::decode<api::Job>(*outcome) : Result<api::Job>(outcome.error());
+  if (!job) return end(key, job.error(), now);
+  const auto left = workloads::time_to_live(*job, now.wall);
+  if (job->metadata.uid != uid || !left) return end(key, api::Json(), now);
+  if (*left == Duration::zero()) return remove(key, *job);
+  end(key, api::Json(), now);
+  queue_.add(key, now.mono + *left);
 }
 
 void FinishedJobs::remove(const std::string& key, const api::Job& job) {
@@ -72,10 +75,10 @@ void FinishedJobs::remove(const std::string& key, const api::Job& job) {
   options["propagationPolicy"] = "Foreground";
   options["preconditions"]["resourceVersion"] = job.metadata.resource_version;
   client_.remove(finished_path(job), std::move(options),
-                 [this, key](const Result<api::Json>& outcome, Now then) { close(key, outcome, then); });
+                 [this, key](const Result<api::Json>& outcome, Now then) { end(key, outcome, then); });
 }
 
-void FinishedJobs::close(const std::string& key, const Result<api::Json>& outcome, Now now) {
+void FinishedJobs::end(const std::string& key, const Result<api::Json>& outcome, Now now) {
   queue_.done(key);
   if (outcome || outcome.error().code == ErrorCode::kNotFound) return queue_.forget(key);
   log_.warning("a finished job was not deleted", {{"job", key}, {"error", outcome.error().text()}});

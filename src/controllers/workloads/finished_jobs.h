@@ -1,4 +1,4 @@
-// Deletes finished Jobs, ttlSecondsAfterFinished after their end. Thread: loop. Bounds: one entry per Job with a time
+// Deletes Jobs that have finished, ttlSecondsAfterFinished later. Thread: loop. Bounds: one entry per Job with a time
 // to live. Source: Kubernetes docs, "Automatic Cleanup for Finished Jobs"; spec "Scheduler and workloads", 14.
 #pragma once
 
@@ -31,10 +31,11 @@ class FinishedJobs {
  private:
   void enqueue(const api::Job& job, Now now);
   void arm();
-  void look(const std::string& key, Now now);
-  /// Reads the Job from the server first: its time to live may have been raised just now.
+  /// Reads the Job from the server, for its time to live may have been raised a moment ago, and deletes that version.
+  void sync(const std::string& key, Now now);
+  void on_job(const std::string& key, const std::string& uid, const Result<api::Json>& outcome, Now now);
   void remove(const std::string& key, const api::Job& job);
-  void close(const std::string& key, const Result<api::Json>& outcome, Now now);
+  void end(const std::string& key, const Result<api::Json>& outcome, Now now);
 
   client::ApiClient& client_;
   const telemetry::Log& log_;

@@ -328,25 +328,30 @@ void ReplicasController<T>::remove(const T& set, const std::string& key, const s
   std::sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   Expectations& expected = expectations_.of(set.metadata.uid);
   const api::ObjectReference about = client::reference_to(set);
-  const auto look_again = [this, key](Now then) { enqueue_paced(key, then); };
   for (std::size_t i = 0; i < surplus; ++i) {
     const PodPtr& pod = ranked[i].second;
     expected.expect_deletion(pod->metadata.uid);
-    shared_.client.remove(
-        pods_path(pod->metadata, pod->metadata.name), delete_options(*pod),
-        [this, about, key, pod, look_again, owner = set.metadata.uid](const Result<api::Json>& outcome, Now then) {
-          if (outcome) {
-            queue_.forget(key);
-            expectations_.deleted(owner, look_again, then);
-            shared_.events.record(about, client::EventType::kNormal, "SuccessfulDelete",
-                                  fmt::format("Deleted pod: {}", pod->metadata.name), then);
-            return;
-          }
-          expectations_.deletion_failed(owner, pod->metadata.uid, outcome.error(), shared_.client, look_again, then);
-          // Not found: the pod's end may have been seen already, and no other event requeues the set.
-          queue_.retry(key, then.mono);
-        });
+    shared_.client.remove(pods_path(pod->metadata, pod->metadata.name), delete_options(*pod),
+                          [this, about, key, pod](const Result<api::Json>& outcome, Now then) {
+                            on_removed(about, key, *pod, outcome, then);
+                          });
   }
+}
+
+template <typename T>
+void ReplicasController<T>::on_removed(const api::ObjectReference& set, const std::string& key, const api::Pod& pod,
+                                       const Result<api::Json>& outcome, Now now) {
+  const auto look_again = [this, key](Now then) { enqueue_paced(key, then); };
+  if (outcome) {
+    queue_.forget(key);
+    expectations_.deleted(set.uid, look_again, now);
+    shared_.events.record(set, client::EventType::kNormal, "SuccessfulDelete",
+                          fmt::format("Deleted pod: {}", pod.metadata.name), now);
+    return;
+  }
+  expectations_.deletion_failed(set.uid, pod.metadata.uid, outcome.error(), shared_.client, look_again, now);
+  // Also if it was not found: the cache may have shown its end already, and then no event requeues the set.
+  queue_.retry(key, now.mono);
 }
 
 /// The pods that have been ready for long enough; requeues the set for when the next one has been.
@@ -404,12 +409,16 @@ void ReplicasController<T>::write_status(const T& set, const std::string& key, c
                          {"status", std::move(document)}});
   shared_.client.patch(
       client::object_path(T::kApiVersion, kNamesOf<T>.plural, set.metadata.ns, set.metadata.name, "status"),
-      client::PatchType::kMerge, patch, [this, key](const Result<api::Json>& outcome, Now then) {
-        if (outcome || outcome.error().code == ErrorCode::kNotFound) return;
-        // After a conflict a newer version is usually on its way to the cache and requeues the set earlier.
-        if (outcome.error().code == ErrorCode::kConflict) return queue_.add(key, then.mono + kAfterConflict);
-        queue_.retry(key, then.mono);
-      });
+      client::PatchType::kMerge, patch,
+      [this, key](const Result<api::Json>& outcome, Now then) { on_status_written(key, outcome, then); });
+}
+
+template <typename T>
+void ReplicasController<T>::on_status_written(const std::string& key, const Result<api::Json>& outcome, Now now) {
+  if (outcome || outcome.error().code == ErrorCode::kNotFound) return;
+  // After a conflict a newer version is usually on its way to the cache and requeues the set earlier.
+  if (outcome.error().code == ErrorCode::kConflict) return queue_.add(key, now.mono + kAfterConflict);
+  queue_.retry(key, now.mono);
 }
 
 template class ReplicasController<api::ReplicaSet>;

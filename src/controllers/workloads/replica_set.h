@@ -66,9 +66,12 @@ class ReplicasController {
   void end_growth(const Growth& growth, Now now);
   bool still_wants(const Growth& growth) const;
   void remove(const T& set, const std::string& key, const std::vector<PodPtr>& active, std::size_t surplus);
+  void on_removed(const api::ObjectReference& set, const std::string& key, const api::Pod& pod,
+                  const Result<api::Json>& outcome, Now now);
   ReplicaCount& count_of(const T& set);
   /// `counted`: the active pods.
   void write_status(const T& set, const std::string& key, const api::ReplicaSetStatus& counted, Now now);
+  void on_status_written(const std::string& key, const Result<api::Json>& outcome, Now now);
   std::int32_t count_available(const T& set, const std::string& key, Now now);
 
   Shared shared_;

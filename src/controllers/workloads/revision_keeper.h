@@ -1,5 +1,5 @@
-// Keeps the ControllerRevisions of DaemonSets: makes the one of the present template, numbers it, takes over orphans,
-// removes what is beyond the history. What follows is decided by policy/workloads/revision_history.h. Thread: loop.
+// Keeps the ControllerRevisions of DaemonSets: creates the one of the present template, numbers it, adopts orphans, and
+// deletes those beyond the history, as policy/workloads/revision_history.h decides. Thread: loop.
 // Bounds: one creation or renumbering under way per set. Source: Kubernetes docs, "Perform a Rollback on a DaemonSet".
 #pragma once
 
@@ -9,6 +9,7 @@
 #include "controllers/shared/shared.h"
 #include "policy/workloads/revision_history.h"
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -20,7 +21,7 @@ namespace spillway::controllers {
 class RevisionKeeper {
  public:
   using SetPtr = std::shared_ptr<const api::DaemonSet>;
-  /// Requeues the owner of that uid.
+  /// The owner of that uid is to be synced again.
   using Changed = std::function<void(const std::string& owner_uid, Now now)>;
 
   RevisionKeeper(Shared shared, client::ObjectCache<api::ControllerRevision>& cache, Changed changed);
@@ -35,11 +36,11 @@ class RevisionKeeper {
   using Revisions = OwnedObjects<api::ControllerRevision>;
 
   void on_revision(const workloads::RevisionPtr& before, const workloads::RevisionPtr& after, Now now);
-  /// A completion of a call without a waiting step: after a failure the set is requeued, a little later.
-  client::ApiClient::Done look_again_if_it_fails(const std::string& uid);
+  /// A completion of a call that nothing waits for: after a failure the set is synced again, a little later.
+  client::ApiClient::Done requeue_if_it_fails(const std::string& uid);
+  void requeue_later(const std::string& uid, Now now);
   void adopt(const api::DaemonSet& set);
-  void create(const SetPtr& set, const api::ControllerRevision& revision);
-  void on_name_taken(const SetPtr& set, const api::ControllerRevision& revision);
+  void create(const SetPtr& set, const api::ControllerRevision& revision, Now now);
   void renumber(const SetPtr& set, const api::ControllerRevision& revision, std::int64_t number);
   void end_call(const std::string& uid, const Outcome& outcome, Now now);
 
