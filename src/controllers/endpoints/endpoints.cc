@@ -68,12 +68,17 @@ void EndpointsController::remove(const std::string& key, Now now) {
   const api::ObjectMeta& metadata = current->metadata;
   shared_.client.remove(endpoints_path(metadata, metadata.name), delete_options(metadata),
                         [this, key, version = metadata.resource_version](const Result<api::Json>& outcome, Now then) {
-                          const bool gone = !outcome && outcome.error().code == ErrorCode::kNotFound;
-                          if (!outcome && !gone) return give_up(key, "delete", outcome.error(), then);
-                          if (outcome) unseen_.removed(key, key, version, then.mono);
-                          end(key, then);
-                          arm();
+                          on_removed(key, version, outcome, then);
                         });
+}
+
+void EndpointsController::on_removed(const std::string& key, const std::string& version,
+                                     const Result<api::Json>& outcome, Now now) {
+  const bool gone = !outcome && outcome.error().code == ErrorCode::kNotFound;
+  if (!outcome && !gone) return give_up(key, "delete", outcome.error(), now);
+  if (outcome) unseen_.removed(key, key, version, now.mono);
+  end(key, now);
+  arm();
 }
 
 void EndpointsController::write(const std::string& key, const ServicePtr& service, const api::Endpoints& next) {

@@ -29,6 +29,8 @@ class EndpointsController final : public ServiceController {
   void forget(const std::string& key) override;
   void on_endpoints(const EndpointsPtr& before, const EndpointsPtr& after, Now now);
   void remove(const std::string& key, Now now);
+  /// `version`: of the object that was removed.
+  void on_removed(const std::string& key, const std::string& version, const Result<api::Json>& outcome, Now now);
   void write(const std::string& key, const ServicePtr& service, const api::Endpoints& next);
   void on_written(const std::string& key, const ServicePtr& service, bool created, const Result<api::Json>& outcome,
                   Now now);

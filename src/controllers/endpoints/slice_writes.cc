@@ -2,26 +2,60 @@
 
 #include "api/codec/codec.h"
 #include "controllers/shared/owned_pods.h"
+#include "controllers/shared/step_run.h"
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <utility>
 
 namespace spillway::controllers {
 
+enum class SliceStep : std::uint8_t {
+  kCreation,  // create the next slice; back to kCreation
+  kUpdate,    // update the next slice; back to kUpdate
+  kDeletion,  // delete the next slice; back to kDeletion
+  kEnd,
+};
+
+/// The writes of one plan. Thread: loop.
+class SliceRun final : public StepRun<SliceRun, SliceStep> {
+ public:
+  using Step = SliceStep;
+
+  /// `writes` must outlive the run.
+  SliceRun(SliceWrites& writes, std::string key, endpoints::SlicePlan plan, SliceWrites::Done done);
+
+ private:
+  Next run(Step step, Now now) override;
+  Next create();
+  Next on_created(const Result<api::Json>& outcome, Now now);
+  Next update();
+  Next on_updated(const Result<api::Json>& outcome, Now now);
+  Next remove();
+  Next on_removed(const Result<api::Json>& outcome, Now now);
+  Next end(const std::optional<SliceWrites::Failure>& failure, Now now);
+
+  SliceWrites& writes_;
+  std::string key_;
+  endpoints::SlicePlan plan_;
+  SliceWrites::Done done_;
+  // Writes of each sort that have been sent.
+  std::size_t created_ = 0;
+  std::size_t updated_ = 0;
+  std::size_t deleted_ = 0;
+};
+
 namespace {
+
+constexpr std::array kSliceSteps = {SliceStep::kCreation, SliceStep::kUpdate, SliceStep::kDeletion, SliceStep::kEnd};
 
 std::string slices_path(const api::ObjectMeta& neighbour, std::string_view name = {}) {
   return client::object_path(api::EndpointSlice::kApiVersion, "endpointslices", neighbour.ns, name);
 }
 
 }  // namespace
-
-struct SliceWrites::Work {
-  std::string key;
-  endpoints::SlicePlan plan;
-  Done done;
-  std::size_t next = 0;  // index into the slices of this step
-};
 
 std::optional<Instant> SliceWrites::waits(const std::string& key, Instant now) {
   const std::string ns = key.substr(0, key.find('/'));
@@ -33,53 +67,79 @@ std::optional<Instant> SliceWrites::waits(const std::string& key, Instant now) {
 }
 
 void SliceWrites::carry_out(const std::string& key, endpoints::SlicePlan plan, Done done, Now now) {
-  create(std::make_shared<Work>(Work{key, std::move(plan), std::move(done)}), now);
+  std::make_shared<SliceRun>(*this, key, std::move(plan), std::move(done))->advance(now);
 }
 
-void SliceWrites::create(const WorkPtr& work, Now now) {
-  if (work->next == work->plan.created.size()) {
-    work->next = 0;
-    return update(work, now);
+SliceRun::SliceRun(SliceWrites& writes, std::string key, endpoints::SlicePlan plan, SliceWrites::Done done)
+    : StepRun(kSliceSteps), writes_(writes), key_(std::move(key)), plan_(std::move(plan)), done_(std::move(done)) {}
+
+Next SliceRun::run(Step step, Now now) {
+  switch (step) {
+    case Step::kCreation:
+      return create();
+    case Step::kUpdate:
+      return update();
+    case Step::kDeletion:
+      return remove();
+    case Step::kEnd:
+      return end(std::nullopt, now);
   }
-  const api::EndpointSlice& slice = work->plan.created[work->next++];
-  client_.create(slices_path(slice.metadata), api::encode(slice),
-                 [this, work](const Result<api::Json>& outcome, Now then) {
-                   if (!outcome) return work->done(Failure{"create", {}, outcome.error()}, then);
-                   unseen_.wrote(work->key, std::string(outcome->string_at({"metadata", "name"})),
-                                 outcome->string_at({"metadata", "resourceVersion"}), then.mono);
-                   if (on_written_) on_written_("create");
-                   create(work, then);
-                 });
+  return Next::kEnd;
 }
 
-void SliceWrites::update(const WorkPtr& work, Now now) {
-  if (work->next == work->plan.updated.size()) {
-    work->next = 0;
-    return remove(work, now);
-  }
-  const api::EndpointSlice& slice = work->plan.updated[work->next++];
-  const std::string& name = slice.metadata.name;
-  client_.update(slices_path(slice.metadata, name), api::encode(slice),
-                 [this, work, name](const Result<api::Json>& outcome, Now then) {
-                   if (!outcome) return work->done(Failure{"update", name, outcome.error()}, then);
-                   unseen_.wrote(work->key, name, outcome->string_at({"metadata", "resourceVersion"}), then.mono);
-                   if (on_written_) on_written_("update");
-                   update(work, then);
-                 });
+Next SliceRun::create() {
+  if (created_ == plan_.created.size()) return Next::kStep;
+  steps_.go_to(Step::kCreation);
+  const api::EndpointSlice& slice = plan_.created[created_++];
+  writes_.client_.create(slices_path(slice.metadata), api::encode(slice), then(&SliceRun::on_created));
+  return Next::kWait;
 }
 
-void SliceWrites::remove(const WorkPtr& work, Now now) {
-  if (work->next == work->plan.deleted.size()) return work->done(std::nullopt, now);
-  const api::ObjectMeta& slice = work->plan.deleted[work->next++]->metadata;
-  client_.remove(
-      slices_path(slice, slice.name), delete_options(slice),
-      [this, work, name = slice.name, version = slice.resource_version](const Result<api::Json>& outcome, Now then) {
-        const bool gone = !outcome && outcome.error().code == ErrorCode::kNotFound;
-        if (!outcome && !gone) return work->done(Failure{"delete", name, outcome.error()}, then);
-        if (outcome) unseen_.removed(work->key, name, version, then.mono);
-        if (outcome && on_written_) on_written_("delete");
-        remove(work, then);
-      });
+Next SliceRun::on_created(const Result<api::Json>& outcome, Now now) {
+  if (!outcome) return end(SliceWrites::Failure{"create", {}, outcome.error()}, now);
+  writes_.unseen_.wrote(key_, std::string(outcome->string_at({"metadata", "name"})),
+                        outcome->string_at({"metadata", "resourceVersion"}), now.mono);
+  if (writes_.on_written_) writes_.on_written_("create");
+  return Next::kStep;
+}
+
+Next SliceRun::update() {
+  if (updated_ == plan_.updated.size()) return Next::kStep;
+  steps_.go_to(Step::kUpdate);
+  const api::EndpointSlice& slice = plan_.updated[updated_++];
+  writes_.client_.update(slices_path(slice.metadata, slice.metadata.name), api::encode(slice),
+                         then(&SliceRun::on_updated));
+  return Next::kWait;
+}
+
+Next SliceRun::on_updated(const Result<api::Json>& outcome, Now now) {
+  const std::string& name = plan_.updated[updated_ - 1].metadata.name;
+  if (!outcome) return end(SliceWrites::Failure{"update", name, outcome.error()}, now);
+  writes_.unseen_.wrote(key_, name, outcome->string_at({"metadata", "resourceVersion"}), now.mono);
+  if (writes_.on_written_) writes_.on_written_("update");
+  return Next::kStep;
+}
+
+Next SliceRun::remove() {
+  if (deleted_ == plan_.deleted.size()) return Next::kStep;
+  steps_.go_to(Step::kDeletion);
+  const api::ObjectMeta& slice = plan_.deleted[deleted_++]->metadata;
+  writes_.client_.remove(slices_path(slice, slice.name), delete_options(slice), then(&SliceRun::on_removed));
+  return Next::kWait;
+}
+
+Next SliceRun::on_removed(const Result<api::Json>& outcome, Now now) {
+  const api::ObjectMeta& slice = plan_.deleted[deleted_ - 1]->metadata;
+  const bool gone = !outcome && outcome.error().code == ErrorCode::kNotFound;
+  if (!outcome && !gone) return end(SliceWrites::Failure{"delete", slice.name, outcome.error()}, now);
+  if (outcome) writes_.unseen_.removed(key_, slice.name, slice.resource_version, now.mono);
+  if (outcome && writes_.on_written_) writes_.on_written_("delete");
+  return Next::kStep;
+}
+
+Next SliceRun::end(const std::optional<SliceWrites::Failure>& failure, Now now) {
+  done_(failure, now);
+  return Next::kEnd;
 }
 
 }  // namespace spillway::controllers

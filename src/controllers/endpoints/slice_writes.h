@@ -1,6 +1,5 @@
-// Executes the plan of a sync of EndpointSlices: creations, then updates, then deletions, one write after the other, up
-// to the first that is refused. The next sync waits until the cache shows these writes. Thread: loop. Bounds: one write
-// of a key at a time.
+// Carries out the plans for EndpointSlices: one write after the other, up to the first that is refused. A write that
+// the cache does not show yet holds up the next sync. Thread: loop. Bounds: one write of a key at a time.
 #pragma once
 
 #include "api/object/endpoints.h"
@@ -9,8 +8,9 @@
 #include "controllers/endpoints/unseen_writes.h"
 #include "policy/endpoints/slice_plan.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,16 +39,11 @@ class SliceWrites {
 
   void forget(const std::string& key) { unseen_.forget(key); }
 
-  /// Called after each executed write: "create", "update", "delete".
+  /// Called after each write that was carried out, with "create", "update" or "delete".
   void listen(std::function<void(std::string_view verb)> on_written) { on_written_ = std::move(on_written); }
 
  private:
-  struct Work;
-  using WorkPtr = std::shared_ptr<Work>;
-
-  void create(const WorkPtr& work, Now now);
-  void update(const WorkPtr& work, Now now);
-  void remove(const WorkPtr& work, Now now);
+  friend class SliceRun;
 
   client::ApiClient& client_;
   const client::ObjectCache<api::EndpointSlice>& cache_;
