@@ -116,12 +116,15 @@ void CloudCheck::remove(const NodePtr& node, Now now) {
   shared_.events.record(client::reference_to(*node), client::EventType::kNormal, "DeletingNode", message, now);
   api::Json options = api::Json::object({{"apiVersion", "v1"}, {"kind", "DeleteOptions"}});
   options.make({"preconditions", "uid"}) = node->metadata.uid;
-  shared_.client.remove(node_path(name), options, [this, name](const Result<api::Json>& outcome, Now) {
-    deleting_.erase(name);
-    if (!outcome && outcome.error().code != ErrorCode::kNotFound) {  // the next answer tries again
-      shared_.log.warning("node was not deleted", {{"node", name}, {"error", outcome.error().text()}});
-    }
-  });
+  shared_.client.remove(node_path(name), options,
+                        [this, name](const Result<api::Json>& outcome, Now) { on_removed(name, outcome); });
+}
+
+/// After a failure the cloud's next answer leads to another deletion.
+void CloudCheck::on_removed(const std::string& name, const Result<api::Json>& outcome) {
+  deleting_.erase(name);
+  if (outcome || outcome.error().code == ErrorCode::kNotFound) return;
+  shared_.log.warning("node was not deleted", {{"node", name}, {"error", outcome.error().text()}});
 }
 
 void CloudCheck::set_shut_down(const NodePtr& node, bool shut_down, Now now) {

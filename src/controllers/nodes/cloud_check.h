@@ -53,6 +53,7 @@ class CloudCheck {
   void ask(Now now);
   void judge(const std::vector<InstanceAnswer>& answers, Now now);
   void remove(const NodePtr& node, Now now);
+  void on_removed(const std::string& name, const Result<api::Json>& outcome);
   void set_shut_down(const NodePtr& node, bool shut_down, Now now);
 
   Shared shared_;

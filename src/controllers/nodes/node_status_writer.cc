@@ -3,16 +3,55 @@
 #include "api/codec/codec.h"
 #include "api/text/time_text.h"
 #include "controllers/shared/paths.h"
+#include "controllers/shared/step_run.h"
 
 #include <fmt/format.h>
 
+#include <array>
+#include <cstdint>
+#include <memory>
 #include <utility>
 
 namespace spillway::controllers {
 
+enum class NodeStatusStep : std::uint8_t {
+  kWrite,   // write the conditions
+  kPause,   // after a refused or lost write: wait for `retry_wait`
+  kReread,  // read the node, and assess it again; back to kWrite if it is still silent
+};
+
+/// The write of one node's conditions, with its attempts. Thread: loop.
+class NodeStatusWrite final : public StepRun<NodeStatusWrite, NodeStatusStep> {
+ public:
+  using NodePtr = NodeStatusWriter::NodePtr;
+  using Step = NodeStatusStep;
+
+  /// `writer` must outlive the write.
+  NodeStatusWrite(NodeStatusWriter& writer, NodePtr node, lifecycle::Assessment assessment);
+
+ private:
+  Next run(Step step, Now now) override;
+  Next write();
+  Next on_answer(const Result<api::Json>& outcome, Now now);
+  Next pause(Now now);
+  Next reread();
+  Next on_reread(const Result<api::Json>& outcome, Now now);
+  Next end_written(Now now);
+  Next settle(Now now);
+  Next abandon(Now now);
+
+  NodeStatusWriter& writer_;
+  std::string name_;
+  NodePtr node_;                      // as it was read last
+  lifecycle::Assessment assessment_;  // for that state
+  int attempts_ = 0;
+};
+
 namespace {
 
 using lifecycle::Assessment;
+
+constexpr std::array kNodeStatusSteps = {NodeStatusStep::kWrite, NodeStatusStep::kPause, NodeStatusStep::kReread};
 
 api::Json condition_json(const api::NodeCondition& condition) {
   api::Json json = api::Json::object({{"type", condition.type},
@@ -55,65 +94,95 @@ NodeStatusWriter::NodeStatusWriter(Shared shared, lifecycle::NodeMonitor& monito
       settled_(std::move(settled)),
       abandoned_(std::move(abandoned)) {}
 
-void NodeStatusWriter::abandon(const std::string& name, Now now) {
-  writing_.erase(name);
-  abandoned_(name, now);
-}
-
-void NodeStatusWriter::write(const NodePtr& node, const Assessment& assessment, Now) {
+void NodeStatusWriter::write(const NodePtr& node, const Assessment& assessment, Now now) {
   writing_.insert(node->metadata.name);
-  attempt(node, assessment, 1);
+  std::make_shared<NodeStatusWrite>(*this, node, assessment)->advance(now);
 }
 
-void NodeStatusWriter::attempt(const NodePtr& node, const Assessment& assessment, int number) {
-  shared_.client.patch(node_path(node->metadata.name, "status"), client::PatchType::kStrategicMerge,
-                       status_patch(*node, *assessment.write),
-                       [this, node, assessment, number](const Result<api::Json>& outcome, Now now) {
-                         on_answer(node, assessment, number, outcome, now);
-                       });
+NodeStatusWrite::NodeStatusWrite(NodeStatusWriter& writer, NodePtr node, Assessment assessment)
+    : StepRun(kNodeStatusSteps),
+      writer_(writer),
+      name_(node->metadata.name),
+      node_(std::move(node)),
+      assessment_(std::move(assessment)) {}
+
+Next NodeStatusWrite::run(Step step, Now now) {
+  switch (step) {
+    case Step::kWrite:
+      return write();
+    case Step::kPause:
+      return pause(now);
+    case Step::kReread:
+      return reread();
+  }
+  return Next::kEnd;
 }
 
-void NodeStatusWriter::on_answer(const NodePtr& node, const Assessment& assessment, int attempt,
-                                 const Result<api::Json>& outcome, Now now) {
-  const std::string& name = node->metadata.name;
+Next NodeStatusWrite::write() {
+  ++attempts_;
+  writer_.shared_.client.patch(node_path(name_, "status"), client::PatchType::kStrategicMerge,
+                               status_patch(*node_, *assessment_.write), then(&NodeStatusWrite::on_answer));
+  return Next::kWait;
+}
+
+Next NodeStatusWrite::on_answer(const Result<api::Json>& outcome, Now now) {
   if (outcome) {
-    auto written = api::decode<api::Node>(*outcome);
-    return on_written(written ? std::make_shared<const api::Node>(*std::move(written)) : node, assessment, now);
+    if (auto written = api::decode<api::Node>(*outcome)) {
+      node_ = std::make_shared<const api::Node>(*std::move(written));
+    }
+    return end_written(now);
   }
-  if (outcome.error().code == ErrorCode::kNotFound) return abandon(name, now);
-  if (attempt >= options_.attempts_max) {
-    metrics_.status_write_failures.add();
-    shared_.log.warning("node status was not written", {{"node", name}, {"error", outcome.error().text()}});
-    return abandon(name, now);
-  }
-  reread(name, assessment, attempt, now);
+  if (outcome.error().code == ErrorCode::kNotFound) return abandon(now);
+  if (attempts_ < writer_.options_.attempts_max) return Next::kStep;
+  writer_.metrics_.status_write_failures.add();
+  writer_.shared_.log.warning("node status was not written", {{"node", name_}, {"error", outcome.error().text()}});
+  return abandon(now);
 }
 
-void NodeStatusWriter::on_written(const NodePtr& node, const Assessment& assessment, Now now) {
-  const std::string& name = node->metadata.name;
-  metrics_.status_writes.add();
-  shared_.log.info("node is silent", {{"node", name}, {"reason", policy::render(assessment.reason(health_))}});
-  if (!shared_.nodes.cache().find(name)) return abandon(name, now);
-  writing_.erase(name);
-  monitor_.confirm_written(*node, assessment, now);
-  settled_(node, assessment, now);
+Next NodeStatusWrite::pause(Now now) {
+  writer_.shared_.client.at(now.mono + writer_.options_.retry_wait, then_advance());
+  return Next::kWait;
 }
 
-void NodeStatusWriter::reread(const std::string& name, const Assessment& before, int attempt, Now now) {
-  const auto on_reread = [this, name, before, attempt](const Result<api::Json>& outcome, Now then) {
-    auto node = outcome ? api::decode<api::Node>(*outcome) : Result<api::Node>(outcome.error());
-    const auto cached = shared_.nodes.cache().find(name);
-    if (!node || !cached || cached->metadata.uid != node->metadata.uid) return abandon(name, then);
-    const auto fresh = std::make_shared<const api::Node>(*std::move(node));
-    if (carries_our_write(*fresh, before)) return on_written(fresh, before, then);  // only its answer was lost
-    const auto lease = shared_.leases.cache().find("kube-node-lease/" + name);
-    const Assessment assessment = monitor_.assess(*fresh, lease.get(), then);
-    if (assessment.write) return this->attempt(fresh, assessment, attempt + 1);
-    writing_.erase(name);  // the node has posted meanwhile
-    settled_(fresh, assessment, then);
-  };
-  shared_.client.at(now.mono + options_.retry_wait,
-                    [this, name, on_reread](Now) { shared_.client.get(node_path(name), on_reread); });
+Next NodeStatusWrite::reread() {
+  writer_.shared_.client.get(node_path(name_), then(&NodeStatusWrite::on_reread));
+  return Next::kWait;
+}
+
+Next NodeStatusWrite::on_reread(const Result<api::Json>& outcome, Now now) {
+  auto node = outcome ? api::decode<api::Node>(*outcome) : Result<api::Node>(outcome.error());
+  const auto cached = writer_.shared_.nodes.cache().find(name_);
+  if (!node || !cached || cached->metadata.uid != node->metadata.uid) return abandon(now);
+  node_ = std::make_shared<const api::Node>(*std::move(node));
+  if (carries_our_write(*node_, assessment_)) return end_written(now);  // its answer was lost
+  const auto lease = writer_.shared_.leases.cache().find("kube-node-lease/" + name_);
+  assessment_ = writer_.monitor_.assess(*node_, lease.get(), now);
+  if (!assessment_.write) return settle(now);  // the node has posted in the meantime
+  steps_.go_to(Step::kWrite);
+  return Next::kStep;
+}
+
+Next NodeStatusWrite::end_written(Now now) {
+  writer_.metrics_.status_writes.add();
+  writer_.shared_.log.info("node is silent",
+                           {{"node", name_}, {"reason", policy::render(assessment_.reason(writer_.health_))}});
+  if (!writer_.shared_.nodes.cache().find(name_)) return abandon(now);
+  writer_.writing_.erase(name_);
+  writer_.monitor_.confirm_written(*node_, assessment_, now);
+  writer_.settled_(node_, assessment_, now);
+  return Next::kEnd;
+}
+
+Next NodeStatusWrite::settle(Now now) {
+  writer_.writing_.erase(name_);
+  writer_.settled_(node_, assessment_, now);
+  return Next::kEnd;
+}
+
+Next NodeStatusWrite::abandon(Now now) {
+  writer_.writing_.erase(name_);
+  writer_.abandoned_(name_, now);
+  return Next::kEnd;
 }
 
 }  // namespace spillway::controllers

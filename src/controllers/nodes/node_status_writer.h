@@ -1,13 +1,13 @@
-// Writes the conditions of nodes that fell silent. A write that is refused or lost is tried again from what the node is
-// then: it may have posted in the meantime, and then nothing is written.
-// Thread: loop. Bounds: one write per node in flight, `attempts_max` attempts each. Source: spec "Node lifecycle",
-// S5.3, S5.4.
+// Writes the conditions of nodes that fell silent. A write that is refused or lost is repeated from the present state
+// of the node: it may have posted in the meantime, and then nothing is written. Thread: loop. Bounds: one write per
+// node in flight, `attempts_max` attempts each. Source: spec "Node lifecycle", S5.3, S5.4.
 #pragma once
 
 #include "controllers/shared/lifecycle_metrics.h"
 #include "controllers/shared/shared.h"
 #include "policy/lifecycle/node_monitor.h"
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <set>
@@ -41,13 +41,7 @@ class NodeStatusWriter {
   bool busy(std::string_view node) const { return writing_.contains(node); }
 
  private:
-  void attempt(const NodePtr& node, const lifecycle::Assessment& assessment, int number);
-  void on_answer(const NodePtr& node, const lifecycle::Assessment& assessment, int attempt,
-                 const Result<api::Json>& outcome, Now now);
-  void on_written(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
-  void reread(const std::string& name, const lifecycle::Assessment& before, int attempt, Now now);
-
-  void abandon(const std::string& name, Now now);
+  friend class NodeStatusWrite;
 
   Shared shared_;
   lifecycle::NodeMonitor& monitor_;

@@ -9,7 +9,10 @@ namespace spillway::controllers {
 
 namespace {
 
+/// Attempts to write one batch of edits; then the edits fail, and the next pass over the nodes makes them again. A node
+/// has a handful of writers, so five conflicts in a row are rare.
 constexpr int kAttemptsMax = 5;
+/// The least wait before another attempt; up to as much is added at random, so that two writers do not meet again.
 constexpr Duration kRetryWait = milliseconds(100);
 
 api::Json taints_patch(const api::Node& node) {
@@ -87,19 +90,23 @@ void NodeTaintWriter::retry(const std::string& name, const Error& error, Now now
     return finish(name, Outcome::kFailed, now);
   }
   const Duration jitter = nanoseconds(static_cast<std::int64_t>(rng_.below(kRetryWait.count())));
-  client_.at(now.mono + kRetryWait + jitter, [this, name](Now) {
-    client_.get(node_path(name), [this, name](const Result<api::Json>& outcome, Now then) {
-      if (outcome) {
-        if (auto node = api::decode<api::Node>(*outcome)) {
-          return attempt(name, std::make_shared<const api::Node>(*std::move(node)), then);
-        }
-      } else if (outcome.error().code == ErrorCode::kNotFound) {
-        return finish(name, Outcome::kGone, then);
-      }
-      ++work_.at(name).attempts;
-      retry(name, outcome ? Error{ErrorCode::kInternalError, "node does not decode", {}} : outcome.error(), then);
-    });
-  });
+  client_.at(now.mono + kRetryWait + jitter, [this, name](Now) { reread(name); });
+}
+
+void NodeTaintWriter::reread(const std::string& name) {
+  client_.get(node_path(name),
+              [this, name](const Result<api::Json>& outcome, Now now) { on_reread(name, outcome, now); });
+}
+
+void NodeTaintWriter::on_reread(const std::string& name, const Result<api::Json>& outcome, Now now) {
+  if (!outcome && outcome.error().code == ErrorCode::kNotFound) return finish(name, Outcome::kGone, now);
+  if (outcome) {
+    if (auto node = api::decode<api::Node>(*outcome)) {
+      return attempt(name, std::make_shared<const api::Node>(*std::move(node)), now);
+    }
+  }
+  ++work_.at(name).attempts;
+  retry(name, outcome ? Error{ErrorCode::kInternalError, "node does not decode", {}} : outcome.error(), now);
 }
 
 void NodeTaintWriter::finish(const std::string& name, Outcome outcome, Now now) {

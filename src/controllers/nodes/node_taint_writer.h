@@ -71,6 +71,8 @@ class NodeTaintWriter {
   void attempt(const std::string& name, const NodePtr& base, Now now);
   void on_patched(const std::string& name, const NodePtr& base, const Result<api::Json>& outcome, Now now);
   void retry(const std::string& name, const Error& error, Now now);
+  void reread(const std::string& name);
+  void on_reread(const std::string& name, const Result<api::Json>& outcome, Now now);
   void finish(const std::string& name, Outcome outcome, Now now);
 
   client::ApiClient& client_;

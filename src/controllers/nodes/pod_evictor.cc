@@ -1,16 +1,60 @@
 #include "controllers/nodes/pod_evictor.h"
 
 #include "controllers/shared/paths.h"
+#include "controllers/shared/step_run.h"
 #include "policy/lifecycle/legacy_eviction.h"
 
 #include <fmt/format.h>
 
+#include <array>
+#include <cstdint>
 #include <memory>
+#include <tuple>
 #include <utility>
 
 namespace spillway::controllers {
 
+enum class NodeEvictionStep : std::uint8_t {
+  kPod,       // take the next pod; to kEnd after the last
+  kNodeLost,  // write NodeLost to its status
+  kDeletion,  // delete it; back to kPod
+  kEnd,
+};
+
+/// The eviction of the pods of one node, one after the other. Thread: loop.
+class NodeEviction final : public StepRun<NodeEviction, NodeEvictionStep> {
+ public:
+  using Step = NodeEvictionStep;
+  using Done = std::function<void(bool all, Now now)>;
+
+  NodeEviction(Shared shared, const lifecycle::Profile& profile, std::string node, const std::vector<PodPtr>& pods,
+               Done done);
+
+ private:
+  Next run(Step step, Now now) override;
+  Next take_pod();
+  Next mark_lost();
+  Next on_marked(const Result<api::Json>& outcome, Now now);
+  Next remove(Now now);
+  Next on_removed(const Result<api::Json>& outcome, Now now);
+  Next end(bool all, Now now);
+
+  Shared shared_;
+  bool missing_pod_is_error_;
+  std::string node_;
+  Done done_;
+  std::vector<std::pair<PodPtr, lifecycle::PodEvictionStep>> pods_;
+  std::size_t next_pod_ = 0;
+  PodPtr pod_;                        // whose turn it is
+  lifecycle::PodEvictionStep needs_;  // the calls to make for it
+  bool all_ = true;
+  std::int64_t remaining_ = 0;  // pods that are there until their kubelet ends them
+};
+
 namespace {
+
+constexpr std::array kNodeEvictionSteps = {NodeEvictionStep::kPod, NodeEvictionStep::kNodeLost,
+                                           NodeEvictionStep::kDeletion, NodeEvictionStep::kEnd};
 
 api::Json node_lost_patch(const api::Pod& pod) {
   return api::Json::object(
@@ -29,31 +73,7 @@ void PodEvictor::evict(const api::Node& node, const std::vector<PodPtr>& pods,
     shared_.events.record(client::reference_to(node), client::EventType::kNormal, "DeletingAllPods",
                           fmt::format("Node {} event: Deleting all Pods from Node {}.", name, name), now);
   }
-  std::vector<const api::DaemonSet*> daemon_sets;
-  for (const auto& [key, set] : shared_.daemon_sets.cache().all()) daemon_sets.push_back(set.get());
-  const auto run = std::make_shared<Run>(Run{{}, 0, true, 0, name, std::move(done)});
-  for (const PodPtr& pod : pods) {
-    const lifecycle::PodEvictionStep step = lifecycle::plan_pod_eviction(*pod, name, daemon_sets);
-    if (step.set_node_lost || step.delete_pod) run->steps.emplace_back(pod, step);
-    run->remaining += step.remains ? 1 : 0;
-  }
-  next(run, now);
-}
-
-void PodEvictor::next(const std::shared_ptr<Run>& run, Now now) {
-  if (run->at == run->steps.size()) {
-    if (run->remaining > 0) {
-      shared_.log.info("pods awaiting deletion due to node controller eviction",
-                       {{"node", run->node}, {"pods", run->remaining}});
-    }
-    return run->done(run->all, now);
-  }
-  const auto& [pod, step] = run->steps[run->at++];
-  if (step.set_node_lost) {
-    mark_lost(run, pod, step.delete_pod);
-  } else {
-    remove(run, pod, now);
-  }
+  std::make_shared<NodeEviction>(shared_, profile_, name, pods, std::move(done))->advance(now);
 }
 
 void PodEvictor::force(const PodPtr& pod) {
@@ -62,34 +82,94 @@ void PodEvictor::force(const PodPtr& pod) {
                    {{"pod", pod->key().text()}, {"node", pod->spec.node_name}});
   api::Json options = delete_options(*pod);
   options["gracePeriodSeconds"] = 0;
-  shared_.client.remove(pod_path(*pod), options, [this, pod](const Result<api::Json>& outcome, Now) {
-    forcing_.erase(pod->metadata.uid);
-    if (outcome || outcome.error().code == ErrorCode::kNotFound) return;
-    shared_.log.warning("pod was not deleted", {{"pod", pod->key().text()}, {"error", outcome.error().text()}});
-  });
+  shared_.client.remove(pod_path(*pod), options,
+                        [this, pod](const Result<api::Json>& outcome, Now) { on_forced(*pod, outcome); });
 }
 
-void PodEvictor::mark_lost(const std::shared_ptr<Run>& run, const PodPtr& pod, bool then_delete) {
-  shared_.client.patch(pod_path(*pod, "status"), client::PatchType::kStrategicMerge, node_lost_patch(*pod),
-                       [this, run, pod, then_delete](const Result<api::Json>& outcome, Now now) {
-                         // A conflict ends the turn of this pod; any other failure does not keep it alive.
-                         const bool conflict = !outcome && outcome.error().code == ErrorCode::kConflict;
-                         run->all = run->all && !conflict;
-                         if (conflict || !then_delete) return next(run, now);
-                         remove(run, pod, now);
-                       });
+void PodEvictor::on_forced(const api::Pod& pod, const Result<api::Json>& outcome) {
+  forcing_.erase(pod.metadata.uid);
+  if (outcome || outcome.error().code == ErrorCode::kNotFound) return;
+  shared_.log.warning("pod was not deleted", {{"pod", pod.key().text()}, {"error", outcome.error().text()}});
 }
 
-void PodEvictor::remove(const std::shared_ptr<Run>& run, const PodPtr& pod, Now now) {
-  shared_.log.info("evicting pod", {{"pod", pod->key().text()}, {"node", pod->spec.node_name}});
+NodeEviction::NodeEviction(Shared shared, const lifecycle::Profile& profile, std::string node,
+                           const std::vector<PodPtr>& pods, Done done)
+    : StepRun(kNodeEvictionSteps),
+      shared_(shared),
+      missing_pod_is_error_(profile.missing_pod_is_error),
+      node_(std::move(node)),
+      done_(std::move(done)) {
+  std::vector<const api::DaemonSet*> daemon_sets;
+  for (const auto& [key, set] : shared_.daemon_sets.cache().all()) daemon_sets.push_back(set.get());
+  for (const PodPtr& pod : pods) {
+    const lifecycle::PodEvictionStep needs = lifecycle::plan_pod_eviction(*pod, node_, daemon_sets);
+    if (needs.set_node_lost || needs.delete_pod) pods_.emplace_back(pod, needs);
+    remaining_ += needs.remains ? 1 : 0;
+  }
+}
+
+Next NodeEviction::run(Step step, Now now) {
+  switch (step) {
+    case Step::kPod:
+      return take_pod();
+    case Step::kNodeLost:
+      return mark_lost();
+    case Step::kDeletion:
+      return remove(now);
+    case Step::kEnd:
+      if (remaining_ > 0) {
+        shared_.log.info("pods awaiting deletion due to node controller eviction",
+                         {{"node", node_}, {"pods", remaining_}});
+      }
+      return end(all_, now);
+  }
+  return Next::kEnd;
+}
+
+Next NodeEviction::take_pod() {
+  if (next_pod_ == pods_.size()) {
+    steps_.go_to(Step::kEnd);
+  } else {
+    std::tie(pod_, needs_) = pods_[next_pod_++];
+  }
+  return Next::kStep;
+}
+
+Next NodeEviction::mark_lost() {
+  if (!needs_.set_node_lost) return Next::kStep;
+  shared_.client.patch(pod_path(*pod_, "status"), client::PatchType::kStrategicMerge, node_lost_patch(*pod_),
+                       then(&NodeEviction::on_marked));
+  return Next::kWait;
+}
+
+/// A conflict ends the turn of this pod; any other failure does not keep it alive.
+Next NodeEviction::on_marked(const Result<api::Json>& outcome, Now /*now*/) {
+  const bool conflict = !outcome && outcome.error().code == ErrorCode::kConflict;
+  all_ = all_ && !conflict;
+  if (conflict || !needs_.delete_pod) steps_.go_to(Step::kPod);
+  return Next::kStep;
+}
+
+Next NodeEviction::remove(Now now) {
+  shared_.log.info("evicting pod", {{"pod", pod_->key().text()}, {"node", pod_->spec.node_name}});
   shared_.events.record(
-      client::reference_to(*pod), client::EventType::kNormal, "NodeControllerEviction",
-      fmt::format("Marking for deletion Pod {} from Node {}", pod->metadata.name, pod->spec.node_name), now);
-  shared_.client.remove(pod_path(*pod), delete_options(*pod), [this, run](const Result<api::Json>& outcome, Now then) {
-    const bool gone = !outcome && outcome.error().code == ErrorCode::kNotFound;
-    if (outcome || (gone && !profile_.missing_pod_is_error)) return next(run, then);
-    run->done(false, then);  // the pods behind it have their turn with the next attempt
-  });
+      client::reference_to(*pod_), client::EventType::kNormal, "NodeControllerEviction",
+      fmt::format("Marking for deletion Pod {} from Node {}", pod_->metadata.name, pod_->spec.node_name), now);
+  shared_.client.remove(pod_path(*pod_), delete_options(*pod_), then(&NodeEviction::on_removed));
+  return Next::kWait;
+}
+
+/// A failure ends the attempt: the pods behind this one have their turn with the next attempt.
+Next NodeEviction::on_removed(const Result<api::Json>& outcome, Now now) {
+  const bool gone = !outcome && outcome.error().code == ErrorCode::kNotFound;
+  if (!outcome && (!gone || missing_pod_is_error_)) return end(false, now);
+  steps_.go_to(Step::kPod);
+  return Next::kStep;
+}
+
+Next NodeEviction::end(bool all, Now now) {
+  done_(all, now);
+  return Next::kEnd;
 }
 
 }  // namespace spillway::controllers

@@ -1,6 +1,7 @@
 // Deletes the pods of a node whose turn has come by pod-eviction-timeout: writes NodeLost, then deletes, pod by pod as
-// lifecycle::plan_pod_eviction decides. Pods whose kubelet cannot end them gracefully are deleted by force. Thread:
-// loop. Bounds: calls wait in the client's queue; no call is retried here. Source: spec "Node lifecycle", S8.2.
+// lifecycle::plan_pod_eviction says. Pods whose kubelet cannot end them gracefully are deleted by force.
+// Thread: loop. Bounds: calls wait in the client's queue; nothing is retried here. Source: spec "Node lifecycle",
+// S8.2.
 #pragma once
 
 #include "controllers/shared/owned_pods.h"
@@ -32,19 +33,7 @@ class PodEvictor {
   void force(const PodPtr& pod);
 
  private:
-  /// The pods of one node, dealt with one after the other.
-  struct Run {
-    std::vector<std::pair<PodPtr, lifecycle::PodEvictionStep>> steps;
-    std::size_t at = 0;
-    bool all = true;
-    std::int64_t remaining = 0;  // pods that are there until their kubelet ends them
-    std::string node;
-    std::function<void(bool all, Now now)> done;
-  };
-
-  void next(const std::shared_ptr<Run>& run, Now now);
-  void mark_lost(const std::shared_ptr<Run>& run, const PodPtr& pod, bool then_delete);
-  void remove(const std::shared_ptr<Run>& run, const PodPtr& pod, Now now);
+  void on_forced(const api::Pod& pod, const Result<api::Json>& outcome);
 
   Shared shared_;
   lifecycle::Profile profile_;

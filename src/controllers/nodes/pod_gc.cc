@@ -56,12 +56,13 @@ void PodGc::watch_missing_nodes(Now now) {
 
 void PodGc::confirm_gone(const std::string& node) {
   shared_.client.get(client::object_path("v1", "nodes", {}, node),
-                     [this, node](const Result<api::Json>& outcome, Now now) {
-                       if (outcome || outcome.error().code != ErrorCode::kNotFound || !quarantined_.contains(node))
-                         return;
-                       gone_.insert(node);
-                       collect(now);
-                     });
+                     [this, node](const Result<api::Json>& outcome, Now now) { on_node_read(node, outcome, now); });
+}
+
+void PodGc::on_node_read(const std::string& node, const Result<api::Json>& outcome, Now now) {
+  if (outcome || outcome.error().code != ErrorCode::kNotFound || !quarantined_.contains(node)) return;
+  gone_.insert(node);
+  collect(now);
 }
 
 void PodGc::collect(Now now) {
@@ -89,10 +90,13 @@ void PodGc::finish(const PodPtr& pod, PodGarbage reason, Now now) {
   if (api::is_terminal(*pod)) return force_delete(pod, reason);
   if (!in_progress_.insert(pod->metadata.uid).second) return;
   shared_.client.patch(pod_path(*pod, "status"), client::PatchType::kStrategicMerge, failed_patch(*pod, reason, now),
-                       [this, pod, reason](const Result<api::Json>& outcome, Now) {
-                         in_progress_.erase(pod->metadata.uid);
-                         if (outcome) force_delete(pod, reason);  // else the next run tries again
-                       });
+                       [this, pod, reason](const auto& outcome, Now) { on_marked_failed(pod, reason, outcome); });
+}
+
+/// After a failure the next run tries again.
+void PodGc::on_marked_failed(const PodPtr& pod, PodGarbage reason, const Result<api::Json>& outcome) {
+  in_progress_.erase(pod->metadata.uid);
+  if (outcome) force_delete(pod, reason);
 }
 
 void PodGc::force_delete(const PodPtr& pod, PodGarbage reason) {

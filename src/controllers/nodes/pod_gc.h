@@ -37,9 +37,11 @@ class PodGc {
   void collect(Now now);
   void watch_missing_nodes(Now now);
   void confirm_gone(const std::string& node);
+  void on_node_read(const std::string& node, const Result<api::Json>& outcome, Now now);
   lifecycle::PodGcView view();
   /// Marks the pod Failed unless it has ended already, then deletes it without grace.
   void finish(const PodPtr& pod, lifecycle::PodGarbage reason, Now now);
+  void on_marked_failed(const PodPtr& pod, lifecycle::PodGarbage reason, const Result<api::Json>& outcome);
   void force_delete(const PodPtr& pod, lifecycle::PodGarbage reason);
   void on_deleted(const PodPtr& pod, lifecycle::PodGarbage reason, const Result<api::Json>& outcome, Now now);
   /// Records an event about the owners of finished pods that were removed by the fair rule. The owners outlive their

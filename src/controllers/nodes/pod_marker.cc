@@ -22,12 +22,6 @@ api::Json not_ready_patch(const api::Pod& pod, bool guarded, Now now) {
 }  // namespace
 
 void PodMarker::mark(const std::vector<PodPtr>& pods, std::function<void(bool all, Now now)> done, Now now) {
-  struct Progress {
-    std::size_t open = 0;
-    bool all = true;
-    std::function<void(bool, Now)> done;
-  };
-
   std::vector<PodPtr> to_write;
   for (const PodPtr& pod : pods) {
     if (lifecycle::plan_pod_not_ready(*pod, profile_.mark_pods_skips_false) == lifecycle::PodReadyStep::kWrite) {
@@ -44,15 +38,18 @@ void PodMarker::mark(const std::vector<PodPtr>& pods, std::function<void(bool al
     shared_.client.patch(client::object_path("v1", "pods", pod->metadata.ns, pod->metadata.name, "status"),
                          client::PatchType::kStrategicMerge, not_ready_patch(*pod, profile_.mark_pods_guarded, now),
                          [this, pod, progress](const Result<api::Json>& outcome, Now then) {
-                           if (!outcome && outcome.error().code != ErrorCode::kNotFound) {
-                             progress->all = false;
-                             shared_.log.warning("pod was not marked not ready", {{"pod", pod->key().text()},
-                                                                                  {"node", pod->spec.node_name},
-                                                                                  {"error", outcome.error().text()}});
-                           }
-                           if (--progress->open == 0) progress->done(progress->all, then);
+                           on_marked(*pod, *progress, outcome, then);
                          });
   }
+}
+
+void PodMarker::on_marked(const api::Pod& pod, Progress& progress, const Result<api::Json>& outcome, Now now) {
+  if (!outcome && outcome.error().code != ErrorCode::kNotFound) {
+    progress.all = false;
+    shared_.log.warning("pod was not marked not ready",
+                        {{"pod", pod.key().text()}, {"node", pod.spec.node_name}, {"error", outcome.error().text()}});
+  }
+  if (--progress.open == 0) progress.done(progress.all, now);
 }
 
 }  // namespace spillway::controllers

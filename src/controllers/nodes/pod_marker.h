@@ -20,6 +20,15 @@ class PodMarker {
   void mark(const std::vector<PodPtr>& pods, std::function<void(bool all, Now now)> done, Now now);
 
  private:
+  /// The writes for one node.
+  struct Progress {
+    std::size_t open = 0;  // without an answer
+    bool all = true;
+    std::function<void(bool, Now)> done;
+  };
+
+  void on_marked(const api::Pod& pod, Progress& progress, const Result<api::Json>& outcome, Now now);
+
   Shared shared_;
   lifecycle::Profile profile_;
 };
