@@ -12,6 +12,8 @@ namespace spillway::controllers {
 
 namespace {
 
+/// The removal of a mark is repeated that long after a failure. A marked pod on a healthy node is deleted only when its
+/// replacement runs, so that a few seconds cost nothing.
 constexpr Duration kTakeBackAgain = seconds(5);
 
 /// Sets the mark, or takes it back. The uid refuses a namesake.
@@ -84,15 +86,16 @@ void ReplacementOrder::ask(const PodPtr& pod, Now now) {
                      {{"pod", pod->key().text()}, {"node", pod->spec.node_name}});
   }
   shared_.client.patch(pod_path(*pod), client::PatchType::kMerge, mark_patch(*pod, now.wall),
-                       [this, pod](const Result<api::Json>& outcome, Now then) {
-                         if (!outcome) return on_refused(*pod, outcome.error());
-                         count("asked");
-                         shared_.events.record(
-                             client::reference_to(*pod), client::EventType::kNormal, "ReplacementAsked",
-                             fmt::format("Node {} has failed: this pod is deleted once another one runs in its place",
-                                         pod->spec.node_name),
-                             then);
-                       });
+                       [this, pod](const Result<api::Json>& outcome, Now then) { on_marked(*pod, outcome, then); });
+}
+
+void ReplacementOrder::on_marked(const api::Pod& pod, const Result<api::Json>& outcome, Now now) {
+  if (!outcome) return on_refused(pod, outcome.error());
+  count("asked");
+  shared_.events.record(
+      client::reference_to(pod), client::EventType::kNormal, "ReplacementAsked",
+      fmt::format("Node {} has failed: this pod is deleted once another one runs in its place", pod.spec.node_name),
+      now);
 }
 
 /// The replacement is requested again when the pod has its turn.
@@ -175,19 +178,20 @@ void ReplacementOrder::take_back_if_well(const PodPtr& pod) {
   }
   if (!taking_back_.insert(pod->metadata.uid).second) return;
   shared_.client.patch(pod_path(*pod), client::PatchType::kMerge, mark_patch(*pod, std::nullopt),
-                       [this, pod](const Result<api::Json>& outcome, Now then) {
-                         taking_back_.erase(pod->metadata.uid);
-                         if (outcome) {
-                           count("not-needed");
-                           shared_.events.record(
-                               client::reference_to(*pod), client::EventType::kNormal, "ReplacementNotNeeded",
-                               fmt::format("Node {} is back: this pod counts again", pod->spec.node_name), then);
-                           return;
-                         }
-                         shared_.client.at(then.mono + kTakeBackAgain, [this, key = pod->key().text()](Now) {
-                           if (const PodPtr again = shared_.pods.cache().find(key)) take_back_if_well(again);
-                         });
-                       });
+                       [this, pod](const Result<api::Json>& outcome, Now then) { on_taken_back(*pod, outcome, then); });
+}
+
+void ReplacementOrder::on_taken_back(const api::Pod& pod, const Result<api::Json>& outcome, Now now) {
+  taking_back_.erase(pod.metadata.uid);
+  if (outcome) {
+    count("not-needed");
+    shared_.events.record(client::reference_to(pod), client::EventType::kNormal, "ReplacementNotNeeded",
+                          fmt::format("Node {} is back: this pod counts again", pod.spec.node_name), now);
+    return;
+  }
+  shared_.client.at(now.mono + kTakeBackAgain, [this, key = pod.key().text()](Now) {
+    if (const PodPtr again = shared_.pods.cache().find(key)) take_back_if_well(again);
+  });
 }
 
 void ReplacementOrder::count(std::string_view outcome) {

@@ -60,8 +60,10 @@ class ReplacementOrder {
   void on_pod(const PodPtr& before, const PodPtr& after);
   std::optional<Standing> standing_of(const std::string& owner_uid, Now now) const;
   bool is_failed(const std::string& node) const;
+  void on_marked(const api::Pod& pod, const Result<api::Json>& outcome, Now now);
   void on_refused(const api::Pod& pod, const Error& error);
   void take_back_if_well(const PodPtr& pod);
+  void on_taken_back(const api::Pod& pod, const Result<api::Json>& outcome, Now now);
   void count(std::string_view outcome);
 
   Shared shared_;

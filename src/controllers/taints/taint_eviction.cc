@@ -1,8 +1,7 @@
 #include "controllers/taints/taint_eviction.h"
 
-#include "api/text/time_text.h"
 #include "base/elapsed.h"
-#include "controllers/shared/paths.h"
+#include "controllers/taints/taint_deletion.h"
 
 #include <fmt/format.h>
 
@@ -22,18 +21,8 @@ using lifecycle::TaintEvictions;
 // only a few wait there: more than are sent until the next pass, by upstream's default rate.
 constexpr std::size_t kBacklogMax = 32;
 constexpr Duration kBacklogWait = seconds(1);
-constexpr Duration kStageWait = seconds(1);  // between two checks of a replacement's stage
-
-api::Json disruption_patch(const api::Pod& pod, Now now) {
-  api::Json condition = api::Json::object({{"type", "DisruptionTarget"},
-                                           {"status", "True"},
-                                           {"reason", "DeletionByTaintManager"},
-                                           {"message", "Taint manager: deleting due to NoExecute taint"},
-                                           {"lastTransitionTime", api::format_time(now.wall)}});
-  if (pod.metadata.generation != 0) condition["observedGeneration"] = pod.metadata.generation;
-  return api::Json::object({{"metadata", api::Json::object({{"uid", pod.metadata.uid}})},
-                            {"status", api::Json::object({{"conditions", api::Json::array({condition})}})}});
-}
+/// The time between two checks of a replacement's stage: short beside the time in which a pod starts.
+constexpr Duration kStageWait = seconds(1);
 
 std::string subject_of(const api::PodKey& pod) {
   return "pod/" + pod.text();
@@ -187,7 +176,7 @@ void TaintEvictionController::evict(const api::PodKey& key, const policy::Reason
                    {{"pod", key.text()}, {"node", pod->spec.node_name}, {"reason", policy::render(reason)}});
   shared_.events.record(client::reference_to(*pod), client::EventType::kNormal, "TaintManagerEviction",
                         fmt::format("Marking for deletion Pod {}", key.text()), now);
-  mark_disrupted(pod, 1, now.mono, now);
+  remove(pod, now);
 }
 
 /// True if a missing replacement, a budget or a brake holds the deletion; it is then retried later.
@@ -270,70 +259,38 @@ void TaintEvictionController::postpone_until(Instant again, const api::Pod& pod,
   arm();
 }
 
-/// The API server checks the budgets and counts; it also writes the DisruptionTarget condition.
-void TaintEvictionController::evict_within_budget(const PodPtr& pod, int attempt, Instant ordered) {
-  const api::Json body = api::Json::object(
-      {{"apiVersion", "policy/v1"},
-       {"kind", "Eviction"},
-       {"metadata", api::Json::object({{"name", pod->metadata.name}, {"namespace", pod->metadata.ns}})},
-       {"deleteOptions", delete_options(*pod)}});
-  shared_.client.create(
-      pod_path(*pod, "eviction"), body, [this, pod, attempt, ordered](const Result<api::Json>& outcome, Now now) {
-        if (!outcome && outcome.error().code == ErrorCode::kTooManyRequests) {
-          return postpone(*pod, {policy::ReasonCode::kBudgetRefuses, {{"message", outcome.error().message}}}, now);
-        }
-        on_removed(pod, attempt, ordered, outcome, now);
-      });
+void TaintEvictionController::remove(const PodPtr& pod, Now now) {
+  const TaintDeletion::Options options{.respects_budgets = options_.respect_budgets,
+                                       .sets_condition = options_.profile.disruption_target_condition,
+                                       .attempts_max = options_.attempts_max,
+                                       .attempt_wait = options_.attempt_wait};
+  const auto done = [this, ordered = now.mono](const PodPtr& removed, TaintDeletionEnd end,
+                                               const std::optional<Error>& error,
+                                               Now then) { on_removed(*removed, ordered, end, error, then); };
+  std::make_shared<TaintDeletion>(shared_, options, pod, done)->advance(now);
 }
 
-void TaintEvictionController::mark_disrupted(const PodPtr& pod, int attempt, Instant ordered, Now now) {
-  if (options_.respect_budgets) return evict_within_budget(pod, attempt, ordered);
-  const api::PodCondition* known = api::find_condition(pod->status.conditions, "DisruptionTarget");
-  const bool marked = known != nullptr && known->status == "True" && known->reason == "DeletionByTaintManager";
-  if (!options_.profile.disruption_target_condition || marked) return remove(pod, attempt, ordered);
-  shared_.client.patch(pod_path(*pod, "status"), client::PatchType::kStrategicMerge, disruption_patch(*pod, now),
-                       [this, pod, attempt, ordered](const Result<api::Json>& outcome, Now then) {
-                         if (outcome) return remove(pod, attempt, ordered);
-                         if (is_gone(*pod, outcome.error())) return evictions_.on_evicted(pod->key(), true, then);
-                         attempt_failed(pod, attempt, ordered, outcome.error(), then);
-                       });
-}
-
-/// True if a call failed because the pod is gone or another pod has its name. A conflict alone does not show that:
-/// other writers of the pod cause one, too.
-bool TaintEvictionController::is_gone(const api::Pod& pod, const Error& error) const {
-  if (error.code == ErrorCode::kNotFound) return true;
-  if (error.code != ErrorCode::kConflict) return false;
-  const PodPtr known = shared_.pods.cache().find(pod.key().text());
-  return !known || known->metadata.uid != pod.metadata.uid;
-}
-
-void TaintEvictionController::remove(const PodPtr& pod, int attempt, Instant ordered) {
-  shared_.client.remove(pod_path(*pod), delete_options(*pod),
-                        [this, pod, attempt, ordered](const Result<api::Json>& outcome, Now now) {
-                          on_removed(pod, attempt, ordered, outcome, now);
-                        });
-}
-
-void TaintEvictionController::on_removed(const PodPtr& pod, int attempt, Instant ordered,
-                                         const Result<api::Json>& outcome, Now now) {
-  if (!outcome && !is_gone(*pod, outcome.error())) return attempt_failed(pod, attempt, ordered, outcome.error(), now);
-  if (outcome) metrics_.pod_deletions.add();
-  metrics_.pod_deletion_seconds.observe(std::chrono::duration<double>(now.mono - ordered).count());
-  gate_.release(subject_of(pod->key()));
-  evictions_.on_evicted(pod->key(), true, now);
-  arm();
-}
-
-void TaintEvictionController::attempt_failed(const PodPtr& pod, int attempt, Instant ordered, const Error& error,
-                                             Now now) {
-  if (attempt < options_.attempts_max) {
-    shared_.client.at(now.mono + options_.attempt_wait,
-                      [this, pod, attempt, ordered](Now then) { mark_disrupted(pod, attempt + 1, ordered, then); });
-    return;
+void TaintEvictionController::on_removed(const api::Pod& pod, Instant ordered, TaintDeletionEnd end,
+                                         const std::optional<Error>& error, Now now) {
+  using End = TaintDeletionEnd;
+  switch (end) {
+    case End::kRefused:
+      return postpone(pod, {policy::ReasonCode::kBudgetRefuses, {{"message", error->message}}}, now);
+    case End::kGoneBefore:
+      return evictions_.on_evicted(pod.key(), true, now);
+    case End::kFailed:
+      shared_.log.warning("pod was not evicted", {{"pod", pod.key().text()}, {"error", error->text()}});
+      evictions_.on_evicted(pod.key(), false, now);
+      return arm();
+    case End::kDeleted:
+      metrics_.pod_deletions.add();
+      break;
+    case End::kGone:
+      break;
   }
-  shared_.log.warning("pod was not evicted", {{"pod", pod->key().text()}, {"error", error.text()}});
-  evictions_.on_evicted(pod->key(), false, now);
+  metrics_.pod_deletion_seconds.observe(std::chrono::duration<double>(now.mono - ordered).count());
+  gate_.release(subject_of(pod.key()));
+  evictions_.on_evicted(pod.key(), true, now);
   arm();
 }
 

@@ -18,6 +18,7 @@
 #include "controllers/taints/replacement_order.h"
 #include "policy/lifecycle/taint_eviction.h"
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -26,6 +27,8 @@
 #include <vector>
 
 namespace spillway::controllers {
+
+enum class TaintDeletionEnd : std::uint8_t;
 
 class TaintEvictionController {
  public:
@@ -76,12 +79,9 @@ class TaintEvictionController {
   void begin_look(Now now);
   void postpone(const api::Pod& pod, const policy::Reason& reason, Now now);
   void postpone_until(Instant again, const api::Pod& pod, const policy::Reason& reason, Now now);
-  void evict_within_budget(const PodPtr& pod, int attempt, Instant ordered);
-  void mark_disrupted(const PodPtr& pod, int attempt, Instant ordered, Now now);
-  void remove(const PodPtr& pod, int attempt, Instant ordered);
-  void on_removed(const PodPtr& pod, int attempt, Instant ordered, const Result<api::Json>& outcome, Now now);
-  bool is_gone(const api::Pod& pod, const Error& error) const;
-  void attempt_failed(const PodPtr& pod, int attempt, Instant ordered, const Error& error, Now now);
+  void remove(const PodPtr& pod, Now now);
+  void on_removed(const api::Pod& pod, Instant ordered, TaintDeletionEnd end, const std::optional<Error>& error,
+                  Now now);
   void arm();
 
   Shared shared_;
