@@ -169,19 +169,23 @@ void VolumeBinder::ask_for_claim(const std::string& work, const storage::VolumeP
   const std::string path =
       client::object_path("v1", "persistentvolumeclaims", volume->claim_ref->ns, volume->claim_ref->name);
   parts_.client.get(path, [this, work, volume](const Result<api::Json>& outcome, Now now) {
-    const bool missing = !outcome && outcome.error().code == ErrorCode::kNotFound;
-    const bool gone = missing || (outcome && outcome->string_at({"metadata", "uid"}) != volume->claim_ref->uid);
-    if (!gone) {
-      // The claim exists, and the cache will show it; or its state is unknown.
-      return end_call(work, outcome ? make_error(ErrorCode::kConflict, "its claim is there") : outcome.error(), now);
-    }
-    const storage::VolumeStep decided =
-        storage::decide_volume({.volume = volume.get(), .claim = nullptr, .claim_is_gone = true});
-    --calls_;
-    if (decided.step.write) return send(work, *decided.step.write);
-    ++calls_;
-    end_call(work, {}, now);
+    on_claim_read(work, *volume, outcome, now);
   });
+}
+
+void VolumeBinder::on_claim_read(const std::string& work, const api::PersistentVolume& volume,
+                                 const Result<api::Json>& outcome, Now now) {
+  const bool missing = !outcome && outcome.error().code == ErrorCode::kNotFound;
+  const bool gone = missing || (outcome && outcome->string_at({"metadata", "uid"}) != volume.claim_ref->uid);
+  if (!gone) {
+    // The claim exists, and the cache will show it; or its state is unknown.
+    return end_call(work, outcome ? make_error(ErrorCode::kConflict, "its claim is there") : outcome.error(), now);
+  }
+  const storage::VolumeStep decided =
+      storage::decide_volume({.volume = &volume, .claim = nullptr, .claim_is_gone = true});
+  if (!decided.step.write) return end_call(work, {}, now);
+  --calls_;
+  send(work, *decided.step.write);
 }
 
 void VolumeBinder::end_call(const std::string& work, const Outcome& outcome, Now now) {

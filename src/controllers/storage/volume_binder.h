@@ -57,8 +57,10 @@ class VolumeBinder {
   /// Records the event about a claim or volume, once until the event changes.
   void tell(const std::string& work, const api::ObjectReference& about, const storage::StorageEvent& event, Now now);
   void send(const std::string& work, const storage::StorageWrite& write);
-  /// A volume's claim is not among those seen: is it really gone?
+  /// Reads a volume's claim that the cache does not show: it may exist all the same.
   void ask_for_claim(const std::string& work, const storage::VolumePtr& volume);
+  void on_claim_read(const std::string& work, const api::PersistentVolume& volume, const Result<api::Json>& outcome,
+                     Now now);
   void end_call(const std::string& work, const Outcome& outcome, Now now);
   void arm();
 

@@ -108,17 +108,20 @@ void VolumeProtection::look_at_volume(const std::string& name) {
 
 void VolumeProtection::ask_for_pods(const std::string& work, const StorageCache::ClaimPtr& claim) {
   ++calls_;
-  parts_.client.get(client::object_path("v1", "pods", claim->metadata.ns), [this, work, claim](
-                                                                               const Result<api::Json>& pods, Now now) {
-    if (!pods) return end_call(work, pods.error(), now);
-    const std::optional<bool> used = names_claim(*pods, claim->metadata.name);
-    if (!used) return end_call(work, make_error(ErrorCode::kInternalError, "the answer is no list of pods"), now);
-    if (*used) return end_call(work, {}, now);  // the pod's end will be seen
-    --calls_;
-    const std::string path =
-        client::object_path("v1", "persistentvolumeclaims", claim->metadata.ns, claim->metadata.name);
-    write(work, path, claim->metadata, api::kClaimProtection, false);
-  });
+  parts_.client.get(
+      client::object_path("v1", "pods", claim->metadata.ns),
+      [this, work, claim](const Result<api::Json>& pods, Now now) { on_pods_read(work, *claim, pods, now); });
+}
+
+void VolumeProtection::on_pods_read(const std::string& work, const api::PersistentVolumeClaim& claim,
+                                    const Result<api::Json>& pods, Now now) {
+  if (!pods) return end_call(work, pods.error(), now);
+  const std::optional<bool> used = names_claim(*pods, claim.metadata.name);
+  if (!used) return end_call(work, make_error(ErrorCode::kInternalError, "the answer is no list of pods"), now);
+  if (*used) return end_call(work, {}, now);  // the cache will show the end of the pod
+  --calls_;
+  const std::string path = client::object_path("v1", "persistentvolumeclaims", claim.metadata.ns, claim.metadata.name);
+  write(work, path, claim.metadata, api::kClaimProtection, false);
 }
 
 void VolumeProtection::write(const std::string& work, const std::string& path, const api::ObjectMeta& meta,

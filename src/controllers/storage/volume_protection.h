@@ -41,7 +41,9 @@ class VolumeProtection {
   void look_at_claim(const client::ObjectKey& key);
   void look_at_volume(const std::string& name);
   void ask_for_pods(const std::string& work, const StorageCache::ClaimPtr& claim);
-  /// Writes the object with the finalizer, or without it.
+  void on_pods_read(const std::string& work, const api::PersistentVolumeClaim& claim, const Result<api::Json>& pods,
+                    Now now);
+  /// With the finalizer, or without.
   void write(const std::string& work, const std::string& path, const api::ObjectMeta& meta, std::string_view finalizer,
              bool wanted);
   void end_call(const std::string& work, const Outcome& outcome, Now now);
