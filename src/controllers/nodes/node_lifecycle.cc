@@ -21,8 +21,11 @@ using lifecycle::NodeMonitor;
 using lifecycle::Readiness;
 
 constexpr std::string_view kLeaseNamespace = "kube-node-lease";
+/// Attempts to mark a new pod on a lost node before it is left to the next pass. Upstream makes as many within a few
+/// milliseconds; more would only repeat what the next pass does anyway.
 constexpr int kPodTries = 4;
-constexpr Duration kPassTimeMax = seconds(10);  // a pass waits for live reads, each at most this long
+/// The longest time of a pass: it waits for reads of leases, each for at most this long.
+constexpr Duration kPassTimeMax = seconds(10);
 
 std::string lease_path(const std::string& name) {
   return client::object_path("coordination.k8s.io/v1", "leases", kLeaseNamespace, name);
@@ -52,7 +55,10 @@ NodeLifecycleController::NodeLifecycleController(Shared shared, PodsOf pods_of, 
           shared_.client, shared_.nodes, rng.fork("taints"), shared_.log,
           options_.profile.retries_taint_writes ? NodeTaintWriter::Retry::kAll : NodeTaintWriter::Retry::kConflicts),
       marker_(shared_, options.profile),
-      evictor_(shared_, options.profile) {
+      evictor_(shared_, options.profile),
+      acts_(shared_, gate_, options_.profile, options_.witness),
+      tainter_(shared_, {monitor_, taints_, evictor_, acts_, metrics_}, pods_of_, options_.profile,
+               options_.tainting_period) {
   shared_.nodes.cache().listen(
       {[this](const NodePtr& before, const NodePtr& after, Now now) { on_node(before, after, now); }});
   shared_.leases.cache().listen(
@@ -61,30 +67,9 @@ NodeLifecycleController::NodeLifecycleController(Shared shared, PodsOf pods_of, 
       {[this](const PodPtr& before, const PodPtr& after, Now now) { on_pod(before, after, now); }});
 }
 
-void NodeLifecycleController::node_event(const api::Node& node, std::string_view reason, const std::string& message,
-                                         Now now) {
-  shared_.events.record(client::reference_to(node), client::EventType::kNormal, reason, message, now);
-}
-
-std::optional<Instant> NodeLifecycleController::ask_gate(lifecycle::ActKind kind, const api::Node& node, Now now) {
-  const std::string subject = node_subject(node.metadata.name);
-  const std::optional<Instant> again = gate_.ask({kind, zone_of(node), {}}, subject, now);
-  if (again && options_.witness != nullptr) {
-    const ActGate::Held* const held = gate_.find(subject);
-    note_decision(node.metadata.name, fmt::format("held: {}", lifecycle::to_string(kind)),
-                  held == nullptr ? std::string() : policy::render(held->reason), now);
-  }
-  return again;
-}
-
-void NodeLifecycleController::note_decision(std::string subject, std::string what, std::string reasons, Now now) {
-  if (options_.witness == nullptr) return;
-  options_.witness->on_decision({std::move(subject), std::move(what), std::move(reasons)}, now);
-}
-
-void NodeLifecycleController::note_marked(const api::Node& node, const Assessment& assessment, Now now) {
-  if (options_.witness == nullptr) return;
-  note_decision(node.metadata.name, "marked Unknown", policy::render(assessment.reason(options_.monitor.health)), now);
+void NodeLifecycleController::record_marked(const api::Node& node, const Assessment& assessment, Now now) {
+  acts_.record_decision(node.metadata.name, "marked Unknown",
+                        policy::render(assessment.reason(options_.monitor.health)), now);
 }
 
 void NodeLifecycleController::start(Now now) {
@@ -95,7 +80,7 @@ void NodeLifecycleController::start(Now now) {
     for (const auto& [key, lease] : shared_.leases.cache().all())
       options_.witness->on_lease(lease->metadata.name, *lease, now);
   }
-  taint_ticks_from_ = now.mono + nanoseconds(1);  // behind a pass that is due at the same instant
+  tainter_.start(now);
   for (const auto& [name, node] : shared_.nodes.cache().all()) {
     monitor_.touch(name);
     reconcile(node, now);
@@ -114,19 +99,19 @@ void NodeLifecycleController::begin_pass(Now now) {
   const NodeMonitor::Opening opening = monitor_.begin_pass(find, now);
   for (const api::Node* node : opening.added) {
     const std::string& name = node->metadata.name;
-    node_event(*node, "RegisteredNode", fmt::format("Node {} event: Registered Node {} in {}", name, name, controller),
-               now);
+    acts_.record_event(*node, "RegisteredNode",
+                       fmt::format("Node {} event: Registered Node {} in {}", name, name, controller), now);
   }
   for (const std::string& name : opening.deleted) {
     api::Node gone;
     gone.metadata.name = name;
-    node_event(gone, "RemovingNode", fmt::format("Node {} event: Removing Node {} from {}", name, name, controller),
-               now);
+    acts_.record_event(gone, "RemovingNode",
+                       fmt::format("Node {} event: Removing Node {} from {}", name, name, controller), now);
   }
   note_zones();
   for (const api::Node* node : opening.untaint) {
     monitor_.dequeue(*node);
-    untaint(shared_.nodes.cache().find(node->metadata.name), {}, now);
+    tainter_.untaint(shared_.nodes.cache().find(node->metadata.name), {}, now);
   }
 
   pass_.clear();
@@ -184,21 +169,26 @@ void NodeLifecycleController::look_for_hold() {
   const std::size_t slash = name.find('/');
   if (slash == std::string::npos) return;
   shared_.client.get(client::object_path("v1", "configmaps", name.substr(0, slash), name.substr(slash + 1)),
-                     [this](const Result<api::Json>& outcome, Now) {
-                       if (!outcome && outcome.error().code != ErrorCode::kNotFound) return;
-                       gate_.set_manual_hold(outcome ? manual_hold_of(*outcome) : lifecycle::ManualHold());
-                     });
+                     [this](const Result<api::Json>& outcome, Now) { on_hold_read(outcome); });
+}
+
+void NodeLifecycleController::on_hold_read(const Result<api::Json>& outcome) {
+  if (!outcome && outcome.error().code != ErrorCode::kNotFound) return;
+  gate_.set_manual_hold(outcome ? manual_hold_of(*outcome) : lifecycle::ManualHold());
 }
 
 void NodeLifecycleController::check_live_lease(const std::string& name) {
-  shared_.client.get(lease_path(name), [this, name](const Result<api::Json>& outcome, Now now) {
-    on_live_lease(name, outcome, now);
-    leases_outstanding_.erase(name);
-    if (leases_outstanding_.empty()) on_all_assessed(now);
-  });
+  shared_.client.get(lease_path(name),
+                     [this, name](const Result<api::Json>& outcome, Now now) { on_live_lease(name, outcome, now); });
 }
 
 void NodeLifecycleController::on_live_lease(const std::string& name, const Result<api::Json>& outcome, Now now) {
+  assess_by_live_lease(name, outcome, now);
+  leases_outstanding_.erase(name);
+  if (leases_outstanding_.empty()) on_all_assessed(now);
+}
+
+void NodeLifecycleController::assess_by_live_lease(const std::string& name, const Result<api::Json>& outcome, Now now) {
   Seen& seen = seen_in_pass(name);
   if (const NodePtr node = shared_.nodes.cache().find(name)) seen.node = node;
   if (!outcome && outcome.error().code == ErrorCode::kNotFound) {
@@ -261,7 +251,7 @@ void NodeLifecycleController::judge_zones(Now now) {
 
 void NodeLifecycleController::end_pass(Now now) {
   metrics_.show_zones(monitor_, now.mono);
-  arm_tainting(now);
+  tainter_.arm(now);
   shared_.client.at(next_pass(now), [this](Now then) { begin_pass(then); });
 }
 
@@ -271,9 +261,9 @@ void NodeLifecycleController::write_statuses(Now now) {
   for (Seen& seen : pass_) {
     if (!seen.assessment.write) continue;
     const std::string& name = seen.node->metadata.name;
-    seen.held = ask_gate(lifecycle::ActKind::kMarkNotReady, *seen.node, now).has_value();
+    seen.held = acts_.ask_gate(lifecycle::ActKind::kMarkNotReady, *seen.node, now).has_value();
     if (seen.held) continue;
-    note_marked(*seen.node, seen.assessment, now);
+    record_marked(*seen.node, seen.assessment, now);
     silent.push_back(&seen);
     statuses_outstanding_.insert(name);
   }
@@ -296,7 +286,7 @@ void NodeLifecycleController::follow_statuses(Now now) {
 void NodeLifecycleController::sweep(Now now) {
   for (const Seen& seen : pass_) {
     if (!seen.present) continue;
-    free(seen.node, now);
+    tainter_.free(seen.node, now);
   }
 }
 
@@ -324,8 +314,8 @@ void NodeLifecycleController::on_lease(const LeasePtr& before, const LeasePtr& a
 void NodeLifecycleController::report_verdict(const NodeMonitor::Verdict& verdict, Now now) {
   if (verdict.entered_master_disruption) shared_.log.warning("every zone is disrupted: evictions stop");
   if (verdict.left_master_disruption) shared_.log.info("nodes are back: evictions resume");
-  if (verdict.entered_master_disruption) note_decision("cluster", "evictions stop", {}, now);
-  if (verdict.left_master_disruption) note_decision("cluster", "evictions resume", {}, now);
+  if (verdict.entered_master_disruption) acts_.record_decision("cluster", "evictions stop", {}, now);
+  if (verdict.left_master_disruption) acts_.record_decision("cluster", "evictions resume", {}, now);
   for (const NodeMonitor::ZoneChange& change : verdict.changes) {
     note_zone(change, now);
     shared_.log.info("zone changed", {{"zone", lifecycle::readable_zone(change.zone)},
@@ -341,19 +331,19 @@ void NodeLifecycleController::report_verdict(const NodeMonitor::Verdict& verdict
 void NodeLifecycleController::note_zone(const NodeMonitor::ZoneChange& change, Now now) {
   using lifecycle::ZoneState;
   if (change.before.value_or(ZoneState::kInitial) == ZoneState::kInitial && change.after == ZoneState::kNormal) return;
-  note_decision(fmt::format("zone {}", lifecycle::readable_zone(change.zone)),
-                std::string(lifecycle::to_string(change.after)),
-                fmt::format("nodes={} unready_nodes={} nodes_per_second={}", change.counts.size(),
-                            change.counts.unready, change.rate),
-                now);
+  acts_.record_decision(fmt::format("zone {}", lifecycle::readable_zone(change.zone)),
+                        std::string(lifecycle::to_string(change.after)),
+                        fmt::format("nodes={} unready_nodes={} nodes_per_second={}", change.counts.size(),
+                                    change.counts.unready, change.rate),
+                        now);
 }
 
 void NodeLifecycleController::act(const NodePtr& node, const Assessment& assessment, Now now) {
   const std::string& name = node->metadata.name;
   if (statuses_.busy(name)) return;
   if (assessment.write) {
-    if (ask_gate(lifecycle::ActKind::kMarkNotReady, *node, now)) return;  // retried by the next pass
-    note_marked(*node, assessment, now);
+    if (acts_.ask_gate(lifecycle::ActKind::kMarkNotReady, *node, now)) return;  // retried by the next pass
+    record_marked(*node, assessment, now);
     return statuses_.write(node, assessment, now);
   }
   follow_status(node, assessment, now);
@@ -363,7 +353,7 @@ void NodeLifecycleController::act(const NodePtr& node, const Assessment& assessm
 void NodeLifecycleController::on_status_settled(const NodePtr& node, const Assessment& assessment, Now now) {
   if (statuses_outstanding_.erase(node->metadata.name) == 0) {
     follow_status(node, assessment, now);
-    return arm_tainting(now);
+    return tainter_.arm(now);
   }
   Seen& seen = seen_in_pass(node->metadata.name);
   seen.node = node;
@@ -385,7 +375,7 @@ void NodeLifecycleController::follow_status(const NodePtr& node, const Assessmen
     pods = pods_of_(node->metadata.name);
     if (!pods) return monitor_.pods_unknown(*node, assessment);
   }
-  decide(node, assessment, pods, now);
+  tainter_.decide(node, assessment, pods, now);
   mark_pods(node, assessment, pods, now);
 }
 
@@ -400,9 +390,9 @@ void NodeLifecycleController::on_node(const NodePtr& before, const NodePtr& afte
 /// Applies the consequences of the node object alone, without any limiter: NoSchedule taints, labels, and the end of
 /// the NoExecute taints as soon as the node is Ready.
 void NodeLifecycleController::reconcile(const NodePtr& node, Now now) {
-  const bool recovered = !is_legacy() && options_.profile.untaint_on_node_event && carries_own_taint(*node) &&
+  const bool recovered = !is_legacy() && options_.profile.untaint_on_node_event && tainter_.carries_own_taint(*node) &&
                          lifecycle::readiness_of(*node) == Readiness::kTrue;
-  if (recovered && !tainting_.contains(node->metadata.name)) free(node, now);
+  if (recovered && !tainter_.is_tainting(node->metadata.name)) tainter_.free(node, now);
   if (!options_.reconcile_nodes) return;
   if (!lifecycle::condition_taint_change(*node).empty()) {
     const auto edit = [uid = node->metadata.uid](api::Node& seen, Now then) {
@@ -422,13 +412,14 @@ void NodeLifecycleController::reconcile(const NodePtr& node, Now now) {
   api::Json patch = api::Json::object();
   for (const auto& [key, value] : labels) patch.make({"metadata", "labels"})[key] = value;
   shared_.client.patch(node_path(node->metadata.name), client::PatchType::kMerge, patch,
-                       [this, name = node->metadata.name](const Result<api::Json>& outcome, Now) {
-                         labelling_.erase(name);
-                         if (!outcome) {  // the next event of the node tries again
-                           shared_.log.warning("node labels were not written",
-                                               {{"node", name}, {"error", outcome.error().text()}});
-                         }
-                       });
+                       [this, name = node->metadata.name](const auto& outcome, Now) { on_labelled(name, outcome); });
+}
+
+/// After a failure the next event of the node tries again.
+void NodeLifecycleController::on_labelled(const std::string& name, const Result<api::Json>& outcome) {
+  labelling_.erase(name);
+  if (outcome) return;
+  shared_.log.warning("node labels were not written", {{"node", name}, {"error", outcome.error().text()}});
 }
 
 /// 1.7: a pod that is being deleted on a kubelet without graceful deletion would stay for ever.
@@ -466,9 +457,9 @@ void NodeLifecycleController::follow_pod(const client::ObjectKey& key, int tries
   const NodePtr node = shared_.nodes.cache().find(pod->spec.node_name);
   if (!is_legacy() || !node) return mark(true, now);
   const bool again = monitor_.decide_eviction_of_new_pod(*node, now) == NodeMonitor::PodEviction::kDeleteAgain;
-  arm_tainting(now);
+  tainter_.arm(now);
   if (!again) return mark(true, now);
-  evict(node, {pod}, mark, now);
+  tainter_.evict(node, {pod}, mark, now);
 }
 
 void NodeLifecycleController::mark_pods(const NodePtr& node, const Assessment& assessment, const Pods& listed,
@@ -476,7 +467,7 @@ void NodeLifecycleController::mark_pods(const NodePtr& node, const Assessment& a
   const std::string& name = node->metadata.name;
   const NodeMonitor::PodMarking marking = monitor_.decide_marking(*node, assessment);
   if (marking.node_event) {
-    node_event(*node, "NodeNotReady", fmt::format("Node {} status is now: NodeNotReady", name), now);
+    acts_.record_event(*node, "NodeNotReady", fmt::format("Node {} status is now: NodeNotReady", name), now);
   }
   if (!marking.mark) return;
   const std::string& version = node->status.node_info.kubelet_version;

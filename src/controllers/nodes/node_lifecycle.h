@@ -5,8 +5,8 @@
 // The caches report which nodes may have changed. A pass every node_monitor_period: assess those, and the ones that are
 // not well; get the lease of those that seem to have fallen silent (a broken watch must not pass for a dead node);
 // evaluate the zones; then write and decide. The next pass starts a period after the end of this one, or when the next
-// node that is late has been silent for its grace period: then it is noticed within pass_gap_min. Waiting nodes are
-// tainted every 100 ms while a zone lets any through. Thread: loop.
+// node that is late has been silent for its grace period: then it is noticed within pass_gap_min. Taints are
+// node_tainter.h. Thread: loop.
 // Bounds: one status write and one taint write per node in flight; five attempts each. Source: Kubernetes docs,
 // "Nodes"; KEP-589; spec "Node lifecycle", S3 to S10, S14, S15.
 #pragma once
@@ -14,8 +14,10 @@
 #include "base/rng.h"
 #include "client/event_recorder.h"
 #include "controllers/nodes/lifecycle_witness.h"
+#include "controllers/nodes/node_acts.h"
 #include "controllers/nodes/node_status_writer.h"
 #include "controllers/nodes/node_taint_writer.h"
+#include "controllers/nodes/node_tainter.h"
 #include "controllers/nodes/pod_evictor.h"
 #include "controllers/nodes/pod_marker.h"
 #include "controllers/shared/act_gate.h"
@@ -32,11 +34,6 @@
 #include <vector>
 
 namespace spillway::controllers {
-
-/// The node's name for the gate.
-inline std::string node_subject(const std::string& name) {
-  return "node/" + name;
-}
 
 class NodeLifecycleController {
  public:
@@ -58,9 +55,8 @@ class NodeLifecycleController {
     LifecycleWitness* witness = nullptr;
   };
 
-  using Pods = std::optional<std::vector<PodPtr>>;
-  /// The pods bound to a node, in key order; nullopt: unknown now.
-  using PodsOf = std::function<Pods(const std::string& node)>;
+  using Pods = NodeTainter::Pods;
+  using PodsOf = NodeTainter::PodsOf;
 
   NodeLifecycleController(Shared shared, PodsOf pods_of, LifecycleMetrics& metrics, ActGate& gate, Rng rng,
                           Options options);
@@ -89,7 +85,8 @@ class NodeLifecycleController {
   void begin_pass(Now now);
   Seen& seen_in_pass(const std::string& name);
   void check_live_lease(const std::string& name);
-  void on_live_lease(const std::string& name, const Result<api::Json>& lease, Now now);
+  void on_live_lease(const std::string& name, const Result<api::Json>& outcome, Now now);
+  void assess_by_live_lease(const std::string& name, const Result<api::Json>& outcome, Now now);
   void on_all_assessed(Now now);
   void assess_anew(Seen& seen, const NodePtr& node, Now now);
   void judge_zones(Now now);
@@ -102,6 +99,7 @@ class NodeLifecycleController {
   void feed_brakes(Now now);
   void note_zones();
   void look_for_hold();
+  void on_hold_read(const Result<api::Json>& outcome);
   void report_verdict(const lifecycle::NodeMonitor::Verdict& verdict, Now now);
   void act(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
 
@@ -111,32 +109,10 @@ class NodeLifecycleController {
 
   bool is_legacy() const { return options_.profile.mode == lifecycle::EvictionMode::kLegacy; }
 
-  // Taints.
-  void decide(const NodePtr& node, const lifecycle::Assessment& assessment, const Pods& pods, Now now);
-  const std::pair<const std::string, lifecycle::NodeMonitor::Zone>* find_waiting_zone(const api::Node& node) const;
-  void explain_waiting(const api::Node& node, Now now);
-  void taint(const NodePtr& node, lifecycle::TaintAction action, NodeTaintWriter::Done done, Now now);
-  void free(const NodePtr& node, Now now);
-  void untaint(const NodePtr& node, std::function<void()> gone, Now now);
-  void arm_tainting(Now now);
-  void tainting_pass(Now now);
-  void try_again(const std::string& zone, const lifecycle::RateLimitedQueue::Entry& entry, Now now);
-  lifecycle::NodeMonitor::Answer taint_waiting(const std::string& zone, const lifecycle::RateLimitedQueue::Entry& entry,
-                                               Now now);
-  std::optional<lifecycle::Readiness> effective_readiness(const api::Node& node) const;
-  std::string zone_of(const api::Node& node) const;
-  bool carries_own_taint(const api::Node& node) const;
-
-  // Eviction by pod-eviction-timeout.
-  /// `done` may be empty, and is not called if the pods of the node are being evicted already.
-  void evict(const NodePtr& node, const std::vector<PodPtr>& pods, std::function<void(bool all, Now now)> done,
-             Now now);
-  lifecycle::NodeMonitor::Answer evict_waiting(const std::string& zone, const lifecycle::RateLimitedQueue::Entry& entry,
-                                               Now now);
-
   // Events of the caches.
   void on_node(const NodePtr& before, const NodePtr& after, Now now);
   void reconcile(const NodePtr& node, Now now);
+  void on_labelled(const std::string& name, const Result<api::Json>& outcome);
   void on_lease(const LeasePtr& before, const LeasePtr& after, Now now);
   void on_pod(const PodPtr& before, const PodPtr& after, Now now);
   void follow_pod(const client::ObjectKey& key, int tries, Now now);
@@ -144,11 +120,8 @@ class NodeLifecycleController {
   /// `listed`: nullopt if they were not needed so far.
   void mark_pods(const NodePtr& node, const lifecycle::Assessment& assessment, const Pods& listed, Now now);
 
-  std::optional<Instant> ask_gate(lifecycle::ActKind kind, const api::Node& node, Now now);
-  void note_decision(std::string subject, std::string what, std::string reasons, Now now);
   void note_zone(const lifecycle::NodeMonitor::ZoneChange& change, Now now);
-  void note_marked(const api::Node& node, const lifecycle::Assessment& assessment, Now now);
-  void node_event(const api::Node& node, std::string_view reason, const std::string& message, Now now);
+  void record_marked(const api::Node& node, const lifecycle::Assessment& assessment, Now now);
 
   Shared shared_;
   PodsOf pods_of_;
@@ -160,17 +133,15 @@ class NodeLifecycleController {
   NodeTaintWriter taints_;
   PodMarker marker_;
   PodEvictor evictor_;
+  NodeActs acts_;
+  NodeTainter tainter_;
   bool started_ = false;
   std::optional<Instant> first_deadline_;                    // among the nodes that were not silent in the last pass
   std::vector<Seen> pass_;                                   // nodes of the pass under way, in name order
   std::set<std::string> leases_outstanding_;                 // live reads of the pass under way
   std::set<std::string> zones_;                              // the zones of the last pass
   std::set<std::string, std::less<>> statuses_outstanding_;  // writes that the pass under way waits for
-  Instant taint_ticks_from_;
-  std::set<std::string, std::less<>> tainting_;
-  std::set<std::string, std::less<>> evicting_;
   std::set<std::string, std::less<>> labelling_;
-  std::optional<client::ApiClient::TimerId> tainting_timer_;
 };
 
 }  // namespace spillway::controllers

@@ -1,7 +1,7 @@
-// Taints, and evictions by pod-eviction-timeout: at once, or when the queue of the zone lets a node through.
-#include "base/check.h"
-#include "controllers/nodes/node_lifecycle.h"
+#include "controllers/nodes/node_tainter.h"
+
 #include "policy/lifecycle/condition_taints.h"
+#include "policy/lifecycle/zone.h"
 
 #include <fmt/format.h>
 
@@ -19,25 +19,24 @@ using lifecycle::TaintAction;
 
 }  // namespace
 
-std::string NodeLifecycleController::zone_of(const api::Node& node) const {
-  return lifecycle::zone_key(node.metadata.labels, options_.profile.zone_labels);
+NodeTainter::NodeTainter(Shared shared, Parts parts, PodsOf pods_of, lifecycle::Profile profile, Duration period)
+    : shared_(shared), parts_(parts), pods_of_(std::move(pods_of)), profile_(profile), period_(period) {}
+
+bool NodeTainter::carries_own_taint(const api::Node& node) const {
+  return lifecycle::has_taint(node.spec.taints, profile_.not_ready_taint, api::kNoExecute) ||
+         lifecycle::has_taint(node.spec.taints, profile_.unreachable_taint, api::kNoExecute);
 }
 
-bool NodeLifecycleController::carries_own_taint(const api::Node& node) const {
-  return lifecycle::has_taint(node.spec.taints, options_.profile.not_ready_taint, api::kNoExecute) ||
-         lifecycle::has_taint(node.spec.taints, options_.profile.unreachable_taint, api::kNoExecute);
-}
-
-void NodeLifecycleController::decide(const NodePtr& node, const Assessment& assessment, const Pods& pods, Now now) {
+void NodeTainter::decide(const NodePtr& node, const Assessment& assessment, const Pods& pods, Now now) {
   if (is_legacy()) {
-    const bool again = monitor_.decide_eviction(*node, assessment, now) == NodeMonitor::PodEviction::kDeleteAgain;
+    const bool again = parts_.monitor.decide_eviction(*node, assessment, now) == NodeMonitor::PodEviction::kDeleteAgain;
     if (again && pods) evict(node, *pods, {}, now);
     return;
   }
   if (tainting_.contains(node->metadata.name)) return;
-  const bool explains = options_.profile.explain_taints && assessment.current != Readiness::kTrue;
+  const bool explains = profile_.explain_taints && assessment.current != Readiness::kTrue;
   const bool was_waiting = explains && find_waiting_zone(*node) != nullptr;
-  switch (const TaintAction action = monitor_.decide_taint(*node, assessment, now)) {
+  switch (const TaintAction action = parts_.monitor.decide_taint(*node, assessment, now)) {
     case TaintAction::kRemoveBoth:
       free(node, now);
       break;
@@ -52,14 +51,13 @@ void NodeLifecycleController::decide(const NodePtr& node, const Assessment& asse
 }
 
 /// The zone in whose queue the node waits, nullptr if it does not.
-const std::pair<const std::string, NodeMonitor::Zone>* NodeLifecycleController::find_waiting_zone(
-    const api::Node& node) const {
-  const auto zone = monitor_.zones().find(lifecycle::zone_key(node.metadata.labels, options_.profile.zone_labels));
-  if (zone == monitor_.zones().end() || !zone->second.queue.knows(node.metadata.name)) return nullptr;
+const std::pair<const std::string, NodeMonitor::Zone>* NodeTainter::find_waiting_zone(const api::Node& node) const {
+  const auto zone = parts_.monitor.zones().find(parts_.acts.zone_of(node));
+  if (zone == parts_.monitor.zones().end() || !zone->second.queue.knows(node.metadata.name)) return nullptr;
   return &*zone;
 }
 
-void NodeLifecycleController::explain_waiting(const api::Node& node, Now now) {
+void NodeTainter::explain_waiting(const api::Node& node, Now now) {
   const auto* zone = find_waiting_zone(node);
   if (zone == nullptr) return;
   const lifecycle::RateLimitedQueue& queue = zone->second.queue;
@@ -72,35 +70,37 @@ void NodeLifecycleController::explain_waiting(const api::Node& node, Now now) {
        {"nodes_per_second", static_cast<double>(rate)},
        {"waiting_nodes", static_cast<std::int64_t>(queue.size())}}};
   shared_.log.info("node waits to be tainted", {{"node", node.metadata.name}, {"reason", policy::render(reason)}});
-  node_event(node, "WaitingForTaint",
-             fmt::format("Node {} event: waits to be tainted: {}", node.metadata.name, policy::render(reason)), now);
+  parts_.acts.record_event(
+      node, "WaitingForTaint",
+      fmt::format("Node {} event: waits to be tainted: {}", node.metadata.name, policy::render(reason)), now);
 }
 
-void NodeLifecycleController::taint(const NodePtr& node, TaintAction action, NodeTaintWriter::Done done, Now now) {
+void NodeTainter::taint(const NodePtr& node, TaintAction action, NodeTaintWriter::Done done, Now now) {
   const std::string& name = node->metadata.name;
   const bool not_ready = action == TaintAction::kBecomeNotReady;
-  const std::string_view added = not_ready ? options_.profile.not_ready_taint : options_.profile.unreachable_taint;
-  const std::string_view removed = not_ready ? options_.profile.unreachable_taint : options_.profile.not_ready_taint;
+  const std::string_view added = not_ready ? profile_.not_ready_taint : profile_.unreachable_taint;
+  const std::string_view removed = not_ready ? profile_.unreachable_taint : profile_.not_ready_taint;
   tainting_.insert(name);
-  note_decision(name, fmt::format("tainted {}", not_ready ? "not-ready" : "unreachable"), {}, now);
+  parts_.acts.record_decision(name, fmt::format("tainted {}", not_ready ? "not-ready" : "unreachable"), {}, now);
   const auto edit = [this, uid = node->metadata.uid, added, removed](api::Node& seen, Now then) {
     if (seen.metadata.uid != uid || effective_readiness(seen) == Readiness::kTrue) return false;  // back meanwhile
     const std::string effect(api::kNoExecute);
     bool changed = lifecycle::erase_taint(seen.spec.taints, {std::string(removed), {}, effect, {}});
     const bool has = lifecycle::has_taint(seen.spec.taints, added, api::kNoExecute);
-    if (has && options_.profile.keep_taints_of_failing) return changed;
+    if (has && profile_.keep_taints_of_failing) return changed;
     const api::Taint taint{std::string(added), {}, effect, std::chrono::floor<seconds>(then.wall)};
     return lifecycle::put_taint(seen.spec.taints, taint) || changed;
   };
-  taints_.apply(
+  parts_.writer.apply(
       name, edit,
       [this, node, added, done = std::move(done)](NodeTaintWriter::Outcome outcome, Now then) {
         tainting_.erase(node->metadata.name);
         if (outcome == NodeTaintWriter::Outcome::kWritten) {
           shared_.log.info("node tainted", {{"node", node->metadata.name}, {"taint", added}});
-          if (options_.profile.explain_taints) {
-            node_event(*node, "TaintedNode",
-                       fmt::format("Node {} event: tainted {}:NoExecute", node->metadata.name, added), then);
+          if (profile_.explain_taints) {
+            parts_.acts.record_event(*node, "TaintedNode",
+                                     fmt::format("Node {} event: tainted {}:NoExecute", node->metadata.name, added),
+                                     then);
           }
         }
         if (done) done(outcome, then);
@@ -108,23 +108,22 @@ void NodeLifecycleController::taint(const NodePtr& node, TaintAction action, Nod
       now);
 }
 
-/// Removes the node from the queue once its taints are removed.
-void NodeLifecycleController::free(const NodePtr& node, Now now) {
+void NodeTainter::free(const NodePtr& node, Now now) {
   if (!carries_own_taint(*node)) {
-    monitor_.dequeue(*node);
+    parts_.monitor.dequeue(*node);
     return;
   }
-  untaint(node, [this, node] { monitor_.dequeue(*node); }, now);
+  untaint(node, [this, node] { parts_.monitor.dequeue(*node); }, now);
 }
 
-/// Removes both taints in one write; upstream removes those that the node was seen to carry (T10).
-void NodeLifecycleController::untaint(const NodePtr& node, std::function<void()> gone, Now now) {
+/// Both taints in one write; upstream those that the node was seen to carry (T10).
+void NodeTainter::untaint(const NodePtr& node, std::function<void()> gone, Now now) {
   if (!node) return;
-  if (carries_own_taint(*node)) note_decision(node->metadata.name, "untainted", {}, now);
+  if (carries_own_taint(*node)) parts_.acts.record_decision(node->metadata.name, "untainted", {}, now);
   std::vector<std::string_view> keys;
-  for (const std::string_view key : {options_.profile.unreachable_taint, options_.profile.not_ready_taint}) {
+  for (const std::string_view key : {profile_.unreachable_taint, profile_.not_ready_taint}) {
     const bool seen = lifecycle::has_taint(node->spec.taints, key, api::kNoExecute);
-    if (seen || options_.profile.sweep_while_disrupted) keys.push_back(key);
+    if (seen || profile_.sweep_while_disrupted) keys.push_back(key);
   }
   const auto edit = [uid = node->metadata.uid, keys](api::Node& fresh, Now) {
     if (fresh.metadata.uid != uid) return false;
@@ -135,59 +134,56 @@ void NodeLifecycleController::untaint(const NodePtr& node, std::function<void()>
     }
     return changed;
   };
-  taints_.apply(
+  parts_.writer.apply(
       node->metadata.name, edit,
       [this, node, gone = std::move(gone)](NodeTaintWriter::Outcome outcome, Now then) {
         if (outcome == NodeTaintWriter::Outcome::kFailed) return;  // the next pass tries again
         if (gone) gone();
         if (outcome != NodeTaintWriter::Outcome::kWritten) return;
         shared_.log.info("node taints removed", {{"node", node->metadata.name}});
-        if (options_.profile.explain_taints) {
-          node_event(*node, "UntaintedNode",
-                     fmt::format("Node {} event: NoExecute taints removed", node->metadata.name), then);
+        if (profile_.explain_taints) {
+          parts_.acts.record_event(*node, "UntaintedNode",
+                                   fmt::format("Node {} event: NoExecute taints removed", node->metadata.name), then);
         }
       },
       now);
 }
 
-/// Runs at the ticks of a fixed interval, as long as nodes wait.
-void NodeLifecycleController::arm_tainting(Now now) {
-  if (tainting_timer_) return;
-  const bool may_pass = options_.profile.stopped_limiter == lifecycle::RateLimiter::Stopped::kReportsOneBurstAtZero;
-  const bool waiting = std::ranges::any_of(monitor_.zones(), [may_pass](const auto& zone) {
+void NodeTainter::arm(Now now) {
+  if (timer_) return;
+  const bool may_pass = profile_.stopped_limiter == lifecycle::RateLimiter::Stopped::kReportsOneBurstAtZero;
+  const bool waiting = std::ranges::any_of(parts_.monitor.zones(), [may_pass](const auto& zone) {
     return !zone.second.queue.empty() && (may_pass || zone.second.queue.limiter().effective_rate() > 0);
   });
   if (!waiting) return;
-  const auto ticks = (now.mono - taint_ticks_from_) / options_.tainting_period + (now.mono < taint_ticks_from_ ? 0 : 1);
-  const Instant next = taint_ticks_from_ + ticks * options_.tainting_period;
-  tainting_timer_ = shared_.client.at(next, [this](Now then) {
-    tainting_timer_.reset();
-    tainting_pass(then);
-    arm_tainting(then);
+  const auto ticks = (now.mono - ticks_from_) / period_ + (now.mono < ticks_from_ ? 0 : 1);
+  const Instant next = ticks_from_ + ticks * period_;
+  timer_ = shared_.client.at(next, [this](Now then) {
+    timer_.reset();
+    tick(then);
+    arm(then);
   });
 }
 
 /// Retries as soon as the zone's rate allows another node, which may be at once.
-void NodeLifecycleController::try_again(const std::string& zone, const lifecycle::RateLimitedQueue::Entry& entry,
-                                        Now now) {
-  monitor_.requeue(zone, entry, Duration::zero(), now);
+void NodeTainter::retry(const std::string& zone, const Entry& entry, Now now) {
+  parts_.monitor.requeue(zone, entry, Duration::zero(), now);
   shared_.client.at(now.mono + nanoseconds(1), [this](Now then) {
-    tainting_pass(then);
-    arm_tainting(then);
+    tick(then);
+    arm(then);
   });
 }
 
-void NodeLifecycleController::tainting_pass(Now now) {
-  monitor_.process_queues(now, [this, now](const std::string& zone, const lifecycle::RateLimitedQueue::Entry& entry) {
+void NodeTainter::tick(Now now) {
+  parts_.monitor.process_queues(now, [this, now](const std::string& zone, const Entry& entry) {
     return is_legacy() ? evict_waiting(zone, entry, now) : taint_waiting(zone, entry, now);
   });
 }
 
-/// Evicts pods that appear on a node whose turn has come already.
-void NodeLifecycleController::evict(const NodePtr& node, const std::vector<PodPtr>& pods,
-                                    std::function<void(bool all, Now now)> done, Now now) {
-  if (!evicting_.insert(node->metadata.name).second) return;  // its pods are being deleted
-  evictor_.evict(
+void NodeTainter::evict(const NodePtr& node, const std::vector<PodPtr>& pods,
+                        std::function<void(bool all, Now now)> done, Now now) {
+  if (!evicting_.insert(node->metadata.name).second) return;  // its pods are being dealt with
+  parts_.evictor.evict(
       *node, pods,
       [this, name = node->metadata.name, done = std::move(done)](bool all, Now then) {
         evicting_.erase(name);
@@ -196,8 +192,7 @@ void NodeLifecycleController::evict(const NodePtr& node, const std::vector<PodPt
       now);
 }
 
-NodeMonitor::Answer NodeLifecycleController::evict_waiting(const std::string& zone,
-                                                           const lifecycle::RateLimitedQueue::Entry& entry, Now now) {
+NodeMonitor::Answer NodeTainter::evict_waiting(const std::string& zone, const Entry& entry, Now now) {
   if (evicting_.contains(entry.name)) return {};
   NodePtr node = shared_.nodes.cache().find(entry.name);
   if (!node) {  // its pods are deleted even if the node does not exist
@@ -205,36 +200,36 @@ NodeMonitor::Answer NodeLifecycleController::evict_waiting(const std::string& zo
     gone->metadata.name = entry.name;
     node = std::move(gone);
   }
-  if (const auto again = ask_gate(lifecycle::ActKind::kTaint, *node, now)) {
+  if (const auto again = parts_.acts.ask_gate(lifecycle::ActKind::kTaint, *node, now)) {
     return {NodeMonitor::Handled::kRetry, *again - now.mono};
   }
   evicting_.insert(entry.name);
-  note_decision(entry.name, "pods evicted", {}, now);
-  const bool counts_first = options_.profile.counts_before_trying;
-  if (counts_first) metrics_.node_tainted(zone);
+  parts_.acts.record_decision(entry.name, "pods evicted", {}, now);
+  const bool counts_first = profile_.counts_before_trying;
+  if (counts_first) parts_.metrics.node_tainted(zone);
   const auto done = [this, zone, entry, counts_first](bool all, Now then) {
     evicting_.erase(entry.name);
     if (all) {
-      monitor_.evicted(entry.name);
-      if (!counts_first) metrics_.node_tainted(zone);
+      parts_.monitor.evicted(entry.name);
+      if (!counts_first) parts_.metrics.node_tainted(zone);
     } else {
-      try_again(zone, entry, then);
+      retry(zone, entry, then);
     }
   };
   // Called later, not from inside the loop over the queues: an empty node is finished at once.
   shared_.client.at(now.mono, [this, node, done](Now then) {
     const Pods pods = pods_of_(node->metadata.name);
     if (!pods) return done(false, then);
-    evictor_.evict(*node, *pods, done, then);
+    parts_.evictor.evict(*node, *pods, done, then);
   });
   return {};
 }
 
-/// The Ready condition known to this controller: its own Unknown counts until the node posts a new status, even if the
-/// cache does not show that write yet.
-std::optional<Readiness> NodeLifecycleController::effective_readiness(const api::Node& node) const {
+/// The Ready condition as this controller knows it: its own Unknown stands until the node says something new, even if
+/// the cache has not seen that write yet.
+std::optional<Readiness> NodeTainter::effective_readiness(const api::Node& node) const {
   const api::NodeCondition* ready = api::find_condition(node.status.conditions, "Ready");
-  const std::optional<lifecycle::HealthRecord> record = monitor_.find_record(node.metadata.name);
+  const std::optional<lifecycle::HealthRecord> record = parts_.monitor.find_record(node.metadata.name);
   const bool may_lag = ready == nullptr || lifecycle::readiness_of(*ready) == Readiness::kTrue;
   if (may_lag && record && record->ready &&
       (ready == nullptr || ready->last_heartbeat_time == record->ready->heartbeat)) {
@@ -244,25 +239,24 @@ std::optional<Readiness> NodeLifecycleController::effective_readiness(const api:
   return lifecycle::readiness_of(*ready);
 }
 
-NodeMonitor::Answer NodeLifecycleController::taint_waiting(const std::string& zone,
-                                                           const lifecycle::RateLimitedQueue::Entry& entry, Now now) {
+NodeMonitor::Answer NodeTainter::taint_waiting(const std::string& zone, const Entry& entry, Now now) {
   const NodePtr node = shared_.nodes.cache().find(entry.name);
   if (!node || tainting_.contains(entry.name)) return {};
   const std::optional<Readiness> readiness = effective_readiness(*node);
   if (!readiness) return {NodeMonitor::Handled::kRetry, milliseconds(50)};
   if (*readiness == Readiness::kTrue) return {};
-  if (const auto again = ask_gate(lifecycle::ActKind::kTaint, *node, now)) {
+  if (const auto again = parts_.acts.ask_gate(lifecycle::ActKind::kTaint, *node, now)) {
     return {NodeMonitor::Handled::kRetry, *again - now.mono};
   }
-  const bool counts_first = options_.profile.counts_before_trying;
-  if (counts_first) metrics_.node_tainted(zone);
+  const bool counts_first = profile_.counts_before_trying;
+  if (counts_first) parts_.metrics.node_tainted(zone);
   taint(
       node, lifecycle::taint_action_for(*readiness),
       [this, zone, entry, counts_first](NodeTaintWriter::Outcome outcome, Now then) {
         if (outcome == NodeTaintWriter::Outcome::kFailed) {
-          try_again(zone, entry, then);
+          retry(zone, entry, then);
         } else if (outcome == NodeTaintWriter::Outcome::kWritten && !counts_first) {
-          metrics_.node_tainted(zone);
+          parts_.metrics.node_tainted(zone);
         }
       },
       now);
