@@ -2,6 +2,7 @@
 // answer of an extender, or none, has a bounded cost, is reported in one line, and delays no other pod.
 // Method: the scheduler that ships against the real API server; extenders are functions that answer after a while.
 #include "controllers/controller_set.h"
+#include "controllers/scheduling/extender_desk.h"
 #include "controllers/scheduling/scheduler.h"
 #include "controllers/test_cluster.h"
 

@@ -1,5 +1,7 @@
 #include "apps/controller/scheduler_part.h"
 
+#include "controllers/scheduling/extender_desk.h"
+
 #include <cstddef>
 #include <utility>
 

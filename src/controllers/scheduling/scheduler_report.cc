@@ -1,5 +1,5 @@
 // The scheduler's reports about pods that wait for a node.
-#include "controllers/scheduling/scheduler.h"
+#include "controllers/scheduling/scheduler_parts.h"
 
 #include <algorithm>
 #include <chrono>
@@ -54,8 +54,8 @@ std::optional<api::Json> Scheduler::waiting_pod_document(const client::ObjectKey
     pod["backoff_left_seconds"] = in_seconds(waiting->until - now.mono);
   }
   if (waiting->refused_by != scheduling::FilterSet()) pod["refused_by"] = plugin_names(waiting->refused_by);
-  const auto told = refused_.find(key);
-  if (told != refused_.end() && !told->second.empty()) pod["message"] = told->second;
+  const std::string* message = parts_->refused.find_message(key);
+  if (message != nullptr && !message->empty()) pod["message"] = *message;
   return pod;
 }
 

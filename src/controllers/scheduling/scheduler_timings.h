@@ -35,6 +35,8 @@ class SchedulerTimings {
   SchedulerTimings(const SchedulerTimings&) = delete;
   SchedulerTimings& operator=(const SchedulerTimings&) = delete;
 
+  bool measures() const { return static_cast<bool>(stopwatch_); }
+
   /// The machine's clock; nullopt: there is none.
   std::optional<Instant> read() const;
   /// The time since `begin`; nullopt: there is no `begin`.
