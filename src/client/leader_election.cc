@@ -88,16 +88,18 @@ void LeaderElection::attempt(Now now) {
   sent_ = now.mono;
   if (leads_ && latest_) return take(*latest_, now);
   client_.get(object_path(kLeaseVersion, "leases", options_.ns, options_.name),
-              [this](const Result<api::Json>& outcome, Now then) {
-                if (over_) return;
-                const bool known = outcome || outcome.error().code == ErrorCode::kNotFound;
-                const auto told = known ? std::nullopt : std::optional(outcome.error().code);
-                const bool is_news = std::exchange(unreadable_, told) != told;
-                if (outcome) return on_lease(*outcome, then);
-                if (known) return create(then);
-                if (is_news && listener_.on_unreadable) listener_.on_unreadable(outcome.error(), then);
-                again(then);
-              });
+              [this](const Result<api::Json>& outcome, Now then) { on_lease_read(outcome, then); });
+}
+
+void LeaderElection::on_lease_read(const Result<api::Json>& outcome, Now now) {
+  if (over_) return;
+  const bool known = outcome || outcome.error().code == ErrorCode::kNotFound;
+  const auto reported = known ? std::nullopt : std::optional(outcome.error().code);
+  const bool is_news = std::exchange(unreadable_, reported) != reported;
+  if (outcome) return on_lease(*outcome, now);
+  if (known) return create(now);
+  if (is_news && listener_.on_unreadable) listener_.on_unreadable(outcome.error(), now);
+  again(now);
 }
 
 void LeaderElection::on_lease(const api::Json& lease, Now now) {

@@ -107,6 +107,7 @@ class LeaderElection final : public ApiEngine {
 
  private:
   void attempt(Now now);
+  void on_lease_read(const Result<api::Json>& outcome, Now now);
   void on_lease(const api::Json& lease, Now now);
   void create(Now now);
   void take(const api::Json& lease, Now now);
