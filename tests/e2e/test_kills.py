@@ -67,7 +67,11 @@ class Load:
             try:
                 with socket.create_connection((self.address, 80), timeout=60) as connection:
                     connection.sendall(b"GET /word HTTP/1.0\r\n\r\n")
-                    self.answers[connection.makefile().read().split()[-1]] += 1
+                    words = connection.makefile().read().split()
+                if words:
+                    self.answers[words[-1]] += 1
+                else:
+                    self.failures.append(f"an empty answer at {time.time():.3f}")
             except OSError as error:
                 self.failures.append(f"{error} at {time.time():.3f}")
 
