@@ -144,7 +144,11 @@ TABLE = {
         "bench/host/footprint.py --seconds 60 [--runtime containerd]": MEASURES, "ctest -R e2e_lab": Not("is itself a test"), "ctest -R e2e_lab_containerd": Not("is itself a test"),
         "bench/host/starts.py --pods 25": MEASURES,
     },
-    "docs/performance.md": {"kubectl get --raw /debug/memory": Here(), "spillway simulate zone-outage --seed 1": Here(SMALL)},
+    "docs/performance.md": {
+        "spillway hollow --nodes 100 --rate 3 --zones 3": Runs("tests/e2e/test_hollow.py", "--zones"),
+        "kubectl get --raw /debug/memory": Here(),
+        "spillway simulate zone-outage --seed 1": Here(SMALL),
+    },
     "docs/properties.md": {"spillway swarm --seed N": Here((("N", "1"),)),
                            "./dev mutants --sample N --seed S [--module M]": Not("hours; the draw and the changes are tested: mutation_draws")},
     "docs/record-replay.md": {
@@ -195,6 +199,7 @@ TABLE = {
         "kubectl debug --target": NAME,
         "spillway simulate --report": NAME,
         "spillway up --manifests DIR": Runs("tests/e2e/test_manifests.py", "--manifests"),
+        "spillway images import": Runs("tests/e2e/test_own_images.py", "import"),
     },
     "docs/servers.md": {
         "spillway apiserver --etcd-servers https://etcd-0:2379,https://etcd-1:2379,https://etcd-2:2379 --tls-san api.example.com": Runs("tests/e2e/own_etcd.py", "--etcd-servers"),
