@@ -274,6 +274,7 @@ class SeveralServers(unittest.TestCase):
 
     def test_a_server_that_begins_knows_the_history(self):
         _, first = self.start("first")
+        wait_for("the ConfigMap that the server writes itself", lambda: first.find(f"{MAPS}/kube-root-ca.crt"))
         since = first.create(MAPS, config_map("begin"))["metadata"]["resourceVersion"]
         for number in range(40):
             first.create(MAPS, config_map(f"m-{number}"))
