@@ -120,9 +120,8 @@ class Looking(unittest.TestCase):
         self.browser.settle()
 
     def type_into(self, selector, words):
-        wait_for(lambda: f"{selector} on\n{self.text()}", lambda: self.browser.run(f"document.querySelector({json.dumps(selector)}) !== null"))
-        self.browser.run(f"""(each => {{ each.focus(); each.value = {json.dumps(words)}; each.dispatchEvent(new Event('input', {{bubbles: true}})); }})
-            (document.querySelector({json.dumps(selector)}))""")
+        wait_for(lambda: f"{selector} on\n{self.text()}", lambda: self.browser.run(f"""(each => each && (each.focus(), each.value = {json.dumps(words)},
+            each.dispatchEvent(new Event('input', {{bubbles: true}})), true))(document.querySelector({json.dumps(selector)}))"""))
         self.browser.settle()
 
     def assert_quiet(self, base, in_vain=()):

@@ -80,7 +80,7 @@ def bombs():
         ("that is deep", "(" * 20_000, "recursion limit exceeded"), ("that is wide", "object" + ".a" * 40_000, "max recursion depth exceeded"),
         ("that is long", "true" + " " * 200_000 + "|| true", "exceeds limit"),
         ("with a pattern that explodes", "'a'.matches('((((a{100}){100}){100}){100})')", "invalid matches argument"),
-        ("of no bool", "object.a", "must evaluate to bool"), ("of a variable that is not there", "variables.a", "undefined field 'a'"),
+        ("of no bool", "object.a", "must evaluate to bool"), ("of a variable that is not there", "variables.a", "undeclared reference to 'variables'"),
     ):
         yield Ask(f"a validation {name}", "admin", "POST", POLICIES, policy("taken", expression), want=422, says=says, absent=f"{POLICIES}/taken")
         if name != "of no bool":  # a variable may be anything
