@@ -83,9 +83,11 @@ def bombs():
         ("of no bool", "object.a", "must evaluate to bool"), ("of a variable that is not there", "variables.a", "undeclared reference to 'variables'"),
     ):
         yield Ask(f"a validation {name}", "admin", "POST", POLICIES, policy("taken", expression), want=422, says=says, absent=f"{POLICIES}/taken")
-        if name != "of no bool":  # a variable may be anything
+        if name not in ("of no bool", "of a variable that is not there"):  # a variable may be anything, and may name those before it
             yield Ask(f"a variable {name}", "admin", "POST", POLICIES, policy("taken", variables=[{"name": "v", "expression": expression}]), want=422,
                       says=says, absent=f"{POLICIES}/taken")
+    yield Ask("a variable of a variable that is not there", "admin", "POST", POLICIES, policy("taken", variables=[{"name": "v", "expression": "variables.a"}]),
+              want=422, says="undefined field 'a'", absent=f"{POLICIES}/taken")
     yield Ask("a variable of itself", "admin", "POST", POLICIES, policy("taken", variables=[{"name": "v", "expression": "variables.v"}]),
               want=422, says="undefined field 'v'", absent=f"{POLICIES}/taken")
     for name, first in (("calls", "true"), ("lists", "1")):
