@@ -1,6 +1,7 @@
 # brake: a BestEffort pod that does not heed SIGTERM fills memory to 200 MB above the threshold at full speed and
 # continues at RATE (40) MB/s. BRAKE=1 (the default): with --memory-brake, which must slow it, be seen in memory.high,
-# and be gone when there is room again; BRAKE=0: without. vm --memory 2G --timeout 180
+# and be gone when there is room again; BRAKE=0: without.
+#vm --memory 2G --timeout 180
 : "${THRESH_MB:=300}"
 . /lab/lib.sh
 [ "${BRAKE:=1}" = 0 ] || SPILLWAY_ARGS="$SPILLWAY_ARGS --memory-brake"
