@@ -289,6 +289,14 @@ def promises_himself(cluster):
     return None if "nominatedNodeName" not in status else status
 
 
+def memory_page():
+    """The memory of the server by owner is for administrators: its counts show the number of objects of others."""
+    for by in ("nobody", "alice", "editor", "n1"):
+        for method, path in (("GET", "/debug/memory"), ("GET", "/debug/memory/"), ("GET", "/debug//memory"), ("GET", "/debug/%6demory"), ("POST", "/debug/memory")):
+            yield Ask(f"{method} {path} by {by}", by, method, path, want=(400, 401, 403, 404), hides="objects: texts")
+    yield Ask("POST /debug/memory by the administrator", "admin", "POST", "/debug/memory", want=(404, 405), hides="objects: texts")
+
+
 def attempts(cluster):
     make = cluster.admin.create
     for kind, path, bindings, binding_kind in (("Role", ROLES, BINDINGS, "RoleBinding"),
@@ -298,4 +306,4 @@ def attempts(cluster):
             subjects=[subject("somebody")]))
         make(bindings, document(binding_kind, f"weak-{binding_kind.lower()}", roleRef=role_ref(kind, f"{BY}-s"), subjects=[subject("somebody")]))
     make(CLUSTER_ROLES, document("ClusterRole", "strong", rules=SECRETS))
-    return [*escalation(), *gathering(), Act("a role that adds to view, with other rules later", adds_what_he_holds), *binding(), *other_verbs(), Act("a promise of a node in the status of a new pod", promises_himself)]
+    return [*escalation(), *gathering(), Act("a role that adds to view, with other rules later", adds_what_he_holds), *binding(), *other_verbs(), *memory_page(), Act("a promise of a node in the status of a new pod", promises_himself)]
