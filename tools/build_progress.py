@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Builds targets in a configured folder with ninja: says first what will be compiled, how long that takes and how much disk, then shows progress.
+"""Builds targets in a configured folder with ninja: says first what will be compiled, how long that takes and how much
+disk, then shows progress.
 
 usage: build_progress.py [--jobs N] FOLDER [TARGET...]
 
-On a terminal the progress is one line that is rewritten, elsewhere a line per tenth of the work. The output of ninja goes to FOLDER/build.log; that of a
-command that fails is printed as well. Exit code: ninja's; 130 after Ctrl-C.
+On a terminal the progress is one line that is rewritten, elsewhere a line per tenth of the work. The output of ninja
+goes to FOLDER/build.log; that of a command that fails is printed as well. Exit code: ninja's; 130 after Ctrl-C.
 """
 import argparse
 import collections
@@ -18,7 +19,8 @@ import subprocess
 import sys
 import time
 
-# A unit that this folder has not compiled before: seconds of one core, and MB on disk with its share of libraries and programs. Measured on two
+# A unit that this folder has not compiled before: seconds of one core, and MB on disk with its share of libraries and
+# programs. Measured on two
 # cores of a virtual machine, g++ 12 for release and clang 19 for dev; the other presets are within a factor of two.
 Cost = collections.namedtuple("Cost", "seconds megabytes")
 COSTS = {"release": Cost(25, 11), "dev": Cost(7, 18)}
@@ -37,7 +39,8 @@ def cores():
 def free_memory_mb():
     """MemAvailable; without /proc there is no bound."""
     try:
-        return int(re.search(r"^MemAvailable:\s+(\d+) kB", pathlib.Path("/proc/meminfo").read_text(), re.M).group(1)) // 1024
+        return int(re.search(r"^MemAvailable:\s+(\d+) kB", pathlib.Path("/proc/meminfo").read_text(),
+                             re.M).group(1)) // 1024
     except (OSError, AttributeError):
         return 1 << 30
 
@@ -60,8 +63,11 @@ def spent(seconds):
 
 
 def units_to_compile(folder, targets):
-    """Object files, by a dry run. The manifest goes by its absolute path: by its own name, ninja would stop after regenerating it."""
-    dry = subprocess.run(["ninja", "-C", folder, "-f", folder.resolve() / "build.ninja", "-n", *targets], capture_output=True, text=True, check=False,
+    """Object files, by a dry run. The manifest goes by its absolute path: by its own name, ninja would stop after
+    regenerating it.
+    """
+    dry = subprocess.run(["ninja", "-C", folder, "-f", folder.resolve() / "build.ninja", "-n", *targets],
+                         capture_output=True, text=True, check=False,
                          env={**os.environ, "NINJA_STATUS": ""})
     return UNIT.findall(dry.stdout)
 
@@ -69,7 +75,8 @@ def units_to_compile(folder, targets):
 def seconds_of(folder, units):
     """{unit: seconds}: as the last time by .ninja_log, or the constant."""
     try:
-        rows = [line.split("\t") for line in (folder / ".ninja_log").read_text().splitlines() if not line.startswith("#")]
+        rows = [line.split("\t") for line in (folder / ".ninja_log").read_text().splitlines()
+                if not line.startswith("#")]
     except OSError:
         rows = []
     known = {row[3]: (int(row[1]) - int(row[0])) / 1000 for row in rows if len(row) == 5}
@@ -121,7 +128,9 @@ class Progress:
 
 
 class Filter:
-    """Takes ninja's output line by line. Steps that failed are printed whole; steps that printed anything else are counted."""
+    """Takes ninja's output line by line. Steps that failed are printed whole; steps that printed anything else are
+    counted.
+    """
 
     def __init__(self, progress, log):
         self.progress, self.log = progress, log
@@ -171,7 +180,10 @@ def announce(folder, seconds, jobs, out):
         return
     megabytes = len(seconds) * COSTS.get(preset, UNKNOWN).megabytes
     size = f"{megabytes / 1000:.1f} GB" if megabytes >= 1000 else f"{megabytes} MB"
-    out.write(f"dev: building ({preset}): {units(len(seconds))} to compile, {about(sum(seconds.values()) / jobs)}, {jobs} at a time, about {size} of disk\n")
+    out.write(
+        f"dev: building ({preset}): {units(len(seconds))} to compile, {about(sum(seconds.values()) / jobs)}, {jobs} at"
+        f" a time, about {size} of disk\n"
+    )
     free = shutil.disk_usage(folder).free // 1_000_000
     if free < megabytes:
         out.write(f"dev: {folder} has only {free} MB of free disk\n")
@@ -188,14 +200,15 @@ def build(folder, targets, jobs, out=sys.stderr):
     try:
         with open(log, "w") as kept:
             output = Filter(progress, kept)
-            ninja = subprocess.Popen(["ninja", "-C", folder, "-j", str(jobs), *targets], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            ninja = subprocess.Popen(["ninja", "-C", folder, "-j", str(jobs), *targets], stdout=subprocess.PIPE,
+                                     stderr=subprocess.STDOUT,
                                      env={**os.environ, "NINJA_STATUS": MARK})
             signal.signal(signal.SIGTERM, lambda *_: ninja.terminate())
             for line in lines_of(ninja.stdout, progress.tick):
                 output.line(line)
             output.end_step()
             code = ninja.wait()
-    except KeyboardInterrupt:  # ninja got it as well
+    except KeyboardInterrupt:  # ninja received the signal, too
         if ninja is not None:
             ninja.wait()
         progress.clear()
@@ -210,7 +223,7 @@ def build(folder, targets, jobs, out=sys.stderr):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=" ".join(__doc__.split("\n\n")[0].split()))
     parser.add_argument("--jobs", type=int)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("targets", nargs="*")

@@ -2,7 +2,8 @@
 """Gate: every `spec "TITLE", SECTION` in src/, tests/, fuzz/, bench/ and docs/ leads to a section of docs/spec/.
 
 usage: tools/citations.py [--root DIR]
-Prints one line per citation that leads nowhere, file:line: what, then the number of those that do. Exit 1 if there is any.
+Prints one line per citation that leads nowhere, file:line: what, then the number of those that do. Exit 1 if there is
+any.
 """
 import argparse
 import pathlib

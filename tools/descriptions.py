@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Gate: what `kubectl explain` says. Every type and field of the wire schema is described in src/api/schema/descriptions/, and nothing else is.
+"""Gate: what `kubectl explain` says. Every type and field of the wire schema is described in
+src/api/schema/descriptions/, and nothing else is.
 
 usage: tools/descriptions.py [--root DIR]
 Prints one line per finding, file:line: what. Exit 1 if there is any.
@@ -18,7 +19,8 @@ LONGEST = 400
 UNDONE = re.compile(r"\b(TODO|FIXME|XXX)\b")
 
 # Messages that are no objects in JSON: times, numbers with units, values of any form, the envelope of protobuf.
-NO_OBJECTS = {"intstr.IntOrString", "meta/v1.FieldsV1", "meta/v1.MicroTime", "meta/v1.Time", "resource.Quantity", "runtime.RawExtension",
+NO_OBJECTS = {"intstr.IntOrString", "meta/v1.FieldsV1", "meta/v1.MicroTime", "meta/v1.Time", "resource.Quantity",
+              "runtime.RawExtension",
               "runtime.TypeMeta", "runtime.Unknown"}
 NO_OBJECT_NAMES = {"ExtraValue", "Verbs"}
 
@@ -144,7 +146,7 @@ def check(root, waiting=WAITING):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=" ".join(__doc__.split("\n\n")[0].split()))
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
     findings = list(check(parser.parse_args().root))
     print("\n".join(findings) if findings else "descriptions: complete")

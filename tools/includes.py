@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Gate: what the sources of src/ include does not grow unnoticed.
 
-Compiling is mostly reading headers and making the templates in them. tools/includes.txt records the direct includes of the headers that most sources
-reach (the hot headers), and how many lines of our headers all sources include together. The gate fails if a hot header includes something that is not
-in the file, or if the sum grows by more than 2 %. `tools/includes.py --write` records today's state; a reviewer then sees the growth as a line of the
-change. `tools/includes.py --top` prints the headers by what they cost: the sources that reach a header, times the lines behind it.
+Compiling is mostly reading headers and making the templates in them. tools/includes.txt records the direct includes of
+the headers that most sources reach (the hot headers), and how many lines of our headers all sources include together.
+The gate fails if a hot header includes something that is not in the file, or if the sum grows by more than 2 %.
+`tools/includes.py --write` records today's state; a reviewer then sees the growth as a line of the change.
+`tools/includes.py --top` prints the headers by what they cost: the sources that reach a header, times the lines behind
+it.
 """
 
 import argparse
@@ -25,7 +27,8 @@ class Tree:
     def __init__(self, root):
         self.texts = {path.relative_to(root / "src").as_posix(): path.read_text()
                       for path in sorted((root / "src").rglob("*")) if path.suffix in (".h", ".cc")}
-        self.direct = {name: sorted({found.group(2) for found in INCLUDE.finditer(text)}) for name, text in self.texts.items()}
+        self.direct = {name: sorted({found.group(2) for found in INCLUDE.finditer(text)}) for name,
+                       text in self.texts.items()}
         self.lines = {name: text.count("\n") for name, text in self.texts.items()}
         self.behind = functools.cache(self.behind)
 
@@ -61,8 +64,13 @@ class Tree:
 
 def write(root):
     tree = Tree(root)
-    rows = ["# Written by tools/includes.py --write: the sum of included lines, then the hot headers with their direct includes.",
-            f"included_lines {tree.included_lines()}"]
+    rows = [
+        (
+            "# Written by tools/includes.py --write: the sum of included lines, then the hot headers with their direct"
+            " includes."
+        ),
+        f"included_lines {tree.included_lines()}",
+    ]
     rows += [f"{name}: {' '.join(tree.direct[name])}".rstrip() for name in tree.hot()]
     (root / RECORD).write_text("\n".join(rows) + "\n")
 
@@ -82,21 +90,28 @@ def check(root):
             continue
         for included in tree.direct[name]:
             if included not in includes.split():
-                yield (f"src/{name}: includes {included}, which {RECORD} does not list: {tree.reached()[name]} sources would read it. "
-                       "Include it in the sources, declare the type instead, or run tools/includes.py --write and say why in the change")
+                yield (
+                    f"src/{name}: includes {included}, which {RECORD} does not list: {tree.reached()[name]} sources"
+                    " would read it. Include it in the sources, declare the type instead, or run tools/includes.py"
+                    " --write and say why in the change"
+                )
     if recorded_lines is None:
         yield f"{RECORD}: has no line `included_lines N`"
         return
     now = tree.included_lines()
     if now * 100 > recorded_lines * (100 + GROWTH_MAX_PERCENT):
-        yield (f"{RECORD}: the sources include {now} lines of headers, {recorded_lines} are recorded, and {GROWTH_MAX_PERCENT} % more are allowed. "
-               "tools/includes.py --top shows where; tools/includes.py --write records it")
+        yield (
+            f"{RECORD}: the sources include {now} lines of headers, {recorded_lines} are recorded, and"
+            f" {GROWTH_MAX_PERCENT} % more are allowed. tools/includes.py --top shows where; tools/includes.py --write"
+            " records it"
+        )
 
 
 def print_top(root):
     tree = Tree(root)
     count = tree.reached()
-    cost = {name: count[name] * (tree.lines[name] + sum(tree.lines[other] for other in tree.behind(name))) for name in count}
+    cost = {name: count[name] * (tree.lines[name] + sum(tree.lines[other] for other in tree.behind(name)))
+            for name in count}
     print(f"{'HEADER':50} {'SOURCES':>8} {'LINES':>7} {'LINES BEHIND':>13} {'PRODUCT':>9}")
     for name in sorted(cost, key=lambda each: (-cost[each], each))[:20]:
         behind = sum(tree.lines[other] for other in tree.behind(name))

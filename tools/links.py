@@ -23,7 +23,8 @@ def blanked(text):
 def anchors(text):
     """Anchors of a page, as GitHub makes them of headings."""
     headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.M)
-    return {re.sub(r"[^\w\- ]", "", each.lower()).strip().replace(" ", "-") for each in headings} | set(re.findall(r'<a id="([^"]+)"', text))
+    return {re.sub(r"[^\w\- ]", "", each.lower()).strip().replace(" ", "-")
+            for each in headings} | set(re.findall(r'<a id="([^"]+)"', text))
 
 
 def pages(root):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Lists what the program may write to its log: level, event and fields of every line, and the file it comes from, as a Markdown table.
+"""Lists what the program may write to its log: level, event and fields of every line, and the file it comes from, as a
+Markdown table.
 
 usage: tools/log_lines.py [--fields]     --fields: each field and how many lines have it
 

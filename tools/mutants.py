@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Plants bugs, one at a time, and sees whether the tests notice: each is a small edit in tests/mutants/ROOM.txt and is run against the
-tests that should fail.
+"""Plants bugs, one at a time, and sees whether the tests notice: each is a small edit in tests/mutants/ROOM.txt and is
+run against the tests that should fail.
 
 usage: tools/mutants.py [ROOM...] [--build DIR] [--jobs N] [--list] [--name TEXT]
 
-The sources stay as they are. A file with a bug is compiled alone, and linked before the libraries that hold the same file without
-it: the linker takes the definitions it meets first. Every file is linked so once without a bug, and its tests have to pass.
-Prints a line per bug and a table per room. Exit 0: all as their files expect; 1: a bug survived that is not marked as one that
-may; 2: an edit that does not apply, or a test that fails without a bug.
+The sources stay as they are. A file with a bug is compiled alone, and linked before the libraries that hold the same
+file without it: the linker takes the definitions it meets first. Every file is linked so once without a bug, and its
+tests have to pass. Prints a line per bug and a table per room. Exit 0: all as their files expect; 1: a bug survived
+that is not marked as one that may; 2: an edit that does not apply, or a test that fails without a bug.
 
 A file is a list of bugs:
 
@@ -50,13 +50,17 @@ class Mutant:
     def check(self, root):
         """The text of its file with the bug in it."""
         if not self.file or not self.test or not self.old:
-            raise Mistake(f"{self.place}: \"{self.name}\" needs `in FILE`, `by TEST` and a line that begins with \"- \"")
+            raise Mistake(
+                f"{self.place}: \"{self.name}\" needs `in FILE`, `by TEST` and a line that begins with \"- \"")
         path = root / self.file
         if not path.is_file():
             raise Mistake(f"{self.place}: {self.file}: no such file")
         text, old = path.read_text(), "\n".join(self.old)
         if text.count(old) != 1:
-            raise Mistake(f"{self.place}: \"{self.name}\" does not apply: its text stands {text.count(old)} times in {self.file}, expected once")
+            raise Mistake(
+                f'{self.place}: "{self.name}" does not apply: its text stands {text.count(old)} times in {self.file},'
+                " expected once"
+            )
         return text.replace(old, "\n".join(self.new))
 
 
@@ -96,7 +100,8 @@ class Build:
         self.compiles, self.links = {}, {}
         for entry in json.loads(database.read_text()):
             unit = pathlib.Path(entry["file"])
-            for source in [unit] if unit.is_relative_to(root) and not unit.is_relative_to(folder) else self.joined(unit):
+            for source in [unit] if unit.is_relative_to(root) and not unit.is_relative_to(folder) else self.joined(
+                unit):
                 self.compiles[source] = (entry["directory"], shlex.split(entry["command"]))
 
     @staticmethod
@@ -122,7 +127,8 @@ class Build:
     def link_of(self, test):
         """The command that links the test."""
         if test not in self.links:
-            done = subprocess.run(["ninja", "-C", self.folder, "-t", "commands", test], capture_output=True, text=True, check=False)
+            done = subprocess.run(["ninja", "-C", self.folder, "-t", "commands", test], capture_output=True, text=True,
+                                  check=False)
             last = done.stdout.strip().splitlines()[-1:]
             if done.returncode != 0 or not last or " -o " not in last[0]:
                 raise Mistake(f"{test}: no such test in {self.folder}")
@@ -144,7 +150,8 @@ class Build:
 
     def passes(self, binary, arguments):
         try:
-            return subprocess.run([binary, *arguments], cwd=self.root, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            return subprocess.run([binary, *arguments], cwd=self.root, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL, timeout=TEST_SECONDS, check=False).returncode == 0
         except subprocess.TimeoutExpired:
             return False
@@ -161,7 +168,7 @@ class Build:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=" ".join(__doc__.split("\n\n")[0].split()))
     parser.add_argument("rooms", nargs="*", metavar="ROOM")
     parser.add_argument("--root", type=pathlib.Path, default=ROOT)
     parser.add_argument("--build", type=pathlib.Path)
@@ -188,7 +195,8 @@ def main():
     for file, test in whole:
         source = args.root / file
         whole[file, test] = workers.submit(build.judge, source, source.read_text(), test)
-    judged = [workers.submit(build.judge, args.root / mutant.file, mutant.check(args.root), mutant.test) for mutant in mutants]
+    judged = [workers.submit(build.judge, args.root / mutant.file, mutant.check(args.root), mutant.test)
+              for mutant in mutants]
     for (file, test), without in whole.items():
         if without.result() != "survived":
             workers.shutdown(cancel_futures=True)
@@ -199,7 +207,13 @@ def main():
         row["planted"] += 1
         row["killed" if outcome == "killed" else "survived"] += 1
         bad += outcome != "killed" and mutant.why is None
-        print(f"{number}/{len(mutants)} {mutant.room}: {mutant.name}: {outcome}{': ' + mutant.why if outcome != 'killed' and mutant.why else ''}", flush=True)
+        print(
+            (
+                f"{number}/{len(mutants)} {mutant.room}: {mutant.name}:"
+                f" {outcome}{': ' + mutant.why if outcome != 'killed' and mutant.why else ''}"
+            ),
+            flush=True,
+        )
     print(f"\n{'room':14}{'planted':>9}{'killed':>9}{'survived':>10}")
     for room, row in table.items():
         print(f"{room:14}{row['planted']:>9}{row['killed']:>9}{row['survived']:>10}")

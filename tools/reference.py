@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the pages of docs/reference that follow from the program: its commands and flags as it prints them, its metrics as the source names them.
+"""Writes the pages of docs/reference that follow from the program: its commands and flags as it prints them, its
+metrics as the source names them.
 
 usage: tools/reference.py PROGRAM            writes the pages
        tools/reference.py PROGRAM --check    says which of them no longer agree, exit code 1
@@ -14,7 +15,9 @@ sys.path.insert(0, str(ROOT / "packaging"))
 import man_pages  # noqa: E402
 
 MADE = "<!-- Made by tools/reference.py: change the source, then run it again. -->\n"
-PREFIXES = ("apiserver", "cadvisor", "container", "cronjob", "endpoint", "horizontal", "job", "kubelet", "kubeproxy", "leader", "machine", "node", "pod", "process", "prober", "resource", "rest", "scheduler", "spillway", "taint", "workqueue")
+PREFIXES = ("apiserver", "cadvisor", "container", "cronjob", "endpoint", "horizontal", "job", "kubelet", "kubeproxy",
+            "leader", "machine", "node", "pod", "process", "prober", "resource", "rest", "scheduler", "spillway",
+            "taint", "workqueue")
 LITERAL = r'"((?:[^"\\]|\\.)*)"'
 METRIC = re.compile(rf'{LITERAL},\s*(?:Type::k(\w+),\s*)?((?:{LITERAL}\s*)+)')
 CONSTANT = re.compile(rf'constexpr (?:std::string_view|char) (k\w+)(?:\[\])?\s*=\s*((?:{LITERAL}\s*)+);')
@@ -51,7 +54,8 @@ def command_section(name, text, level):
         if title == "Examples":
             calls = [line for line in lines if line.strip()]
             out += ["| Examples | |", "| --- | --- |"]
-            out += [f"| `{call.strip().replace('|', chr(92) + '|')}` | {cell(remark.strip().removeprefix('# '))} |" for remark, call in zip(calls[::2], calls[1::2])] + [""]
+            out += [f"| `{call.strip().replace('|', chr(92) + '|')}` | {cell(remark.strip().removeprefix('# '))} |"
+                    for remark, call in zip(calls[::2], calls[1::2])] + [""]
             continue
         rows = [row for row in man_pages.entries(lines) if not row[0].startswith(("-h, --help", "--help-all"))]
         if not rows or title.startswith("Commands"):
@@ -63,9 +67,23 @@ def command_section(name, text, level):
 
 def commands_page(program):
     top = man_pages.help_of(program)
-    out = ["# Commands and flags", "", MADE, "`--help` shows examples and the most used flags of a command, `--help-all` all of them; `--log-level` and `--log-format` belong to every command.",
-           "`kubectl spillway COMMAND` is the same, with `kubectl-spillway` on the PATH.", "", "## Exit codes", "",
-           "Each code has the same meaning in every command (`spillway help exit-codes`).", "", "| code | meaning |", "| --- | --- |"]
+    out = [
+        "# Commands and flags",
+        "",
+        MADE,
+        (
+            "`--help` shows examples and the most used flags of a command, `--help-all` all of them; `--log-level` and"
+            " `--log-format` belong to every command."
+        ),
+        "`kubectl spillway COMMAND` is the same, with `kubectl-spillway` on the PATH.",
+        "",
+        "## Exit codes",
+        "",
+        "Each code has the same meaning in every command (`spillway help exit-codes`).",
+        "",
+        "| code | meaning |",
+        "| --- | --- |",
+    ]
     out += [f"| {code} | {cell(meaning)} |" for code, meaning in man_pages.exit_codes_of(program)] + [""]
     out += command_section("spillway", top, 2)
     for command in man_pages.subcommands(top):
@@ -78,7 +96,10 @@ def commands_page(program):
 
 # Metrics
 
-PER_POD = "`container_…`, `pod_…`, `node_…` and `machine_…` are those of `/metrics/resource` and `/metrics/cadvisor`, with the labels of a kubelet: `namespace`, `pod`, `container`."
+PER_POD = (
+    "`container_…`, `pod_…`, `node_…` and `machine_…` are those of `/metrics/resource` and `/metrics/cadvisor`, with"
+    " the labels of a kubelet: `namespace`, `pod`, `container`."
+)
 
 
 def kind_of(name, before):
@@ -101,18 +122,22 @@ def call_end(code, at):
 def metrics_in(code, constants):
     """(name, kind, help, labels) of every instrument that `code` makes. `constants`: texts that it may name instead."""
     known = constants | {name: joined(text) for name, text, _ in CONSTANT.findall(code)}
-    code = re.sub(r"\bk[A-Z]\w*\b(?!(?:\[\])?\s*=)", lambda name: quoted(known[name.group()]) if name.group() in known else name.group(), code)
+    code = re.sub(r"\bk[A-Z]\w*\b(?!(?:\[\])?\s*=)", lambda name: quoted(known[name.group()]) if name.group() in known
+                  else name.group(), code)
     for match in METRIC.finditer(code):
         name, declared, text, _ = match.groups()
         if not NAME.fullmatch(name) or " " not in text:
             continue
         labels = LABEL.findall(code[match.end():call_end(code, match.end())])
-        yield name, (declared or kind_of(name, code[max(0, match.start() - 160):match.start()])).lower(), joined(text), list(dict.fromkeys(labels))
+        yield name, (declared or kind_of(name,
+                                         code[max(0, match.start() - 160):match.start()])).lower(), joined(text), list(
+                                             dict.fromkeys(labels))
 
 
 def part_of(name, path):
     """Where it is served: by its name, where that says so, else by the folder of the source below src/."""
-    for prefix, part in (("apiserver_", "API server"), ("node_collector_", "Controllers"), ("leader_election_", "Controllers")):
+    for prefix, part in (("apiserver_", "API server"), ("node_collector_", "Controllers"),
+                         ("leader_election_", "Controllers")):
         if name.startswith(prefix):
             return part
     return {"agent": "Nodes", "host": "Nodes", "apiserver": "API server", "store": "API server", "wire": "API server",
@@ -132,15 +157,24 @@ def metrics_of(root):
 
 
 def metrics_page(root):
-    out = ["# Metrics", "", MADE,
-           "Where they are served and who may read them: [observability.md](../observability.md). Names without `spillway_` are those of Kubernetes, with its",
-           "meaning. A histogram has `_bucket`, `_sum` and `_count`.", ""]
+    out = [
+        "# Metrics",
+        "",
+        MADE,
+        (
+            "Where they are served and who may read them: [observability.md](../observability.md). Names without"
+            " `spillway_` are those of Kubernetes, with its"
+        ),
+        "meaning. A histogram has `_bucket`, `_sum` and `_count`.",
+        "",
+    ]
     found = metrics_of(root)
     for part in ("Nodes", "API server", "Controllers", "Every process"):
         rows = sorted((name, *rest) for name, (of, *rest) in found.items() if of == part)
         out += [f"## {part}", ""] + ([PER_POD, ""] if part == "Nodes" else [])
         out += [ "| metric | kind | labels | meaning |", "| --- | --- | --- | --- |"]
-        out += [f"| `{name}` | {kind} | {', '.join(f'`{label}`' for label in labels)} | {cell(text)} |" for name, kind, text, labels in rows] + [""]
+        out += [f"| `{name}` | {kind} | {', '.join(f'`{label}`' for label in labels)} | {cell(text)} |" for name, kind,
+                text, labels in rows] + [""]
     return "\n".join(out).rstrip() + "\n"
 
 

@@ -10,8 +10,8 @@ Counted in src/:
   - methods of a class that has more than 40 of them, its functions with a body outside the class.
 
 tools/sequences.txt records how many each file or class has left. A number there only falls: `--write` records today's
-and fails if one would grow, unless `--force` says so. `--list` prints every finding, of the given files or folders only.
-Exit 1 if a file or class has more than its number.
+and fails if one would grow, unless `--force` says so. `--list` prints every finding, of the given files or folders
+only. Exit 1 if a file or class has more than its number.
 """
 import argparse
 import collections
@@ -22,10 +22,12 @@ import sys
 RECORD = "tools/sequences.txt"
 METHODS_MAX = 40
 
-BLANKED = re.compile(r"""R"([^()\s\\]{0,16})\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/|(?<!\w)'(?:\\.|[^'\\\n])*'""", re.DOTALL)
+BLANKED = re.compile(
+    r"""R"([^()\s\\]{0,16})\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/|(?<!\w)'(?:\\.|[^'\\\n])*'""", re.DOTALL)
 CONTINUATION = re.compile(r"\[[^\[\]]*\]\s*(\()\s*(?:const\s+)?(?:\w+::)*(?:Status)?Result<")
 ALIVE = re.compile(r"shared_ptr<(?:const\s+)?bool>\s+\w+")
-METHOD = re.compile(r"^(?:[\w:<>,&*\[\]]+[\s&*]+)*((?:\w+::)*[A-Z]\w*)::(?:~?[a-z]\w*|operator[^\s(]+|~[A-Z]\w*)\(", re.MULTILINE)
+METHOD = re.compile(r"^(?:[\w:<>,&*\[\]]+[\s&*]+)*((?:\w+::)*[A-Z]\w*)::(?:~?[a-z]\w*|operator[^\s(]+|~[A-Z]\w*)\(",
+                    re.MULTILINE)
 PAIRS = {"(": ")", "{": "}"}
 
 
@@ -106,7 +108,10 @@ def main():
     grown = growth(args.root, found)
     if grown and not (args.write and args.force):
         for (kind, name), limit in sorted(grown.items()):
-            print(f"{name}: {len(found[kind, name])} {kind}, {limit} are allowed ({RECORD}): {' '.join(found[kind, name][:8])}")
+            print(
+                f"{name}: {len(found[kind, name])} {kind}, {limit} are allowed ({RECORD}):"
+                f" {' '.join(found[kind, name][:8])}"
+            )
         return 1
     if args.write:
         write(args.root, found)
@@ -114,7 +119,10 @@ def main():
     sums = collections.Counter()
     for (kind, _), places in found.items():
         sums[kind] += len(places) if kind != "methods" else 1
-    print(f"sequences: none new; {sums['continuations']} continuations, {sums['alive']} alive flags, {sums['methods']} large classes")
+    print(
+        f"sequences: none new; {sums['continuations']} continuations, {sums['alive']} alive flags,"
+        f" {sums['methods']} large classes"
+    )
     return 0
 
 

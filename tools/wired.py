@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Gate: a function that a header of src/policy or src/agent declares is used by the product, and not by its tests alone.
+"""Gate: a function that a header of src/policy or src/agent declares is used by the product, and not by its tests
+alone.
 
-It reads text, not types: a name counts as used where it stands in src/ as a word that is neither a declaration nor a definition. Functions that share a name
-answer for each other, so what it finds is true and it may miss some. Run as a test; prints what is wrong as path:line and exits 1.
+It reads text, not types: a name counts as used where it stands in src/ as a word that is neither a declaration nor a
+definition. Functions that share a name answer for each other, so what it finds is true and it may miss some. Run as a
+test; prints what is wrong as path:line and exits 1.
 """
 
 import collections
@@ -19,9 +21,11 @@ WAITING = {
 COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.DOTALL)
 RAW_STRING = re.compile(r'R"(\w*)\((.*?)\)\1"', re.DOTALL)
 # A type, then a name and a parenthesis: "Bytes total(", "std::vector<Pod>& pods(", "[[nodiscard]] bool take(".
-# The code is formatted: what ends a type is glued to it and followed by a blank, which operators between values are not.
+# The code is formatted: what ends a type is glued to it and followed by a blank, which operators between values are
+# not.
 DECLARED = re.compile(r"(?:[\w\]]|(?<=[\w>])[>&*]+)\s+(?:\w+::)*([a-z]\w*)\s*\(")
-NOT_TYPES = re.compile(r"\b(?:return|co_return|co_await|co_yield|else|new|throw|case|delete|and|or|not|requires|if|while|for|switch)\s+$")
+NOT_TYPES = re.compile(
+    r"\b(?:return|co_return|co_await|co_yield|else|new|throw|case|delete|and|or|not|requires|if|while|for|switch)\s+$")
 WORD = re.compile(r"\b[a-z]\w*\b")
 
 
@@ -43,7 +47,8 @@ def declared_at(code):
 
 
 def check(root):
-    sources = {path: code_of(path.read_text()) for path in sorted((root / "src").rglob("*")) if path.suffix in (".h", ".cc")}
+    sources = {path: code_of(path.read_text()) for path in sorted((root / "src").rglob("*"))
+               if path.suffix in (".h", ".cc")}
     uses = collections.Counter()
     declarations = collections.defaultdict(list)
     for path, code in sources.items():

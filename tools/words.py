@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Gate: comments name the thing that they are about, and sentences for users and lines of pages have a bearable length.
+"""Gate: comments and names say what they are about, and sentences for users and of pages have a bearable length.
 
 usage: tools/words.py [--root DIR] [--list [PATH...]] [--write [--force]]
 
@@ -11,9 +11,12 @@ Refused in comments and docstrings of the folders below:
 Refused in the string literals of src/cli:
   - in src/cli/flags, a text that begins with How, Whether or What: a description begins with a verb or names the thing;
   - more than 25 words without a full stop.
-Refused in README.md, CONTRIBUTING.md, CHANGELOG.md and docs/ (but for docs/spec and docs/changes): a line of more than
-200 characters outside tables and code.
-Text in quotes or backquotes is left out of comments.
+Refused in names of the code in src, tests, bench and fuzz (C++): the same sort of verbs as the first word
+(`look_at_claim`, `told_`, `Judgement`), each with the verb of the field, by NAMES. Refused anywhere in the name of a
+test (`TEST(...)` and `def test_...`): the words of TEST_VERBS. Refused in README.md, CONTRIBUTING.md, CHANGELOG.md and
+docs/ (but for docs/spec and docs/changes), outside tables and code: a line of more than 200 characters. In all but the
+changelog and the decision records: more than 30 words without a full stop, a colon or a semicolon, unless every seventh
+word has a comma (a list of names). Text in quotes or backquotes is left out of comments.
 
 tools/words.txt records how many findings each file has left. A file may have fewer, never more. `--write` records
 today's numbers and fails if one would grow, unless `--force` says so; `--list` prints every finding, of the given files
@@ -29,13 +32,17 @@ import tokenize
 
 RECORD = "tools/words.txt"
 FOLDERS = ["src", "tests", "bench", "fuzz", "tools", "cmake", "packaging", "ui"]
+NAMED = ("src/", "tests/", "bench/", "fuzz/")
 SKIPPED = {"build", "node_modules", "__pycache__"}
-C_LIKE = {".h", ".cc", ".ts", ".tsx", ".mjs"}
+C_LIKE = {".h", ".cc", ".ts", ".tsx", ".js", ".mjs", ".css"}
 HASHED = {".sh", ".cmake"}
 WORDS_MAX = 25
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
 PAGES_SKIPPED = ("docs/spec/", "docs/changes/")
 LINE_MAX = 200
+SENTENCES_SKIPPED = ("CHANGELOG.md", "docs/adr/")
+SENTENCE_MAX = 30
+WORDS_PER_COMMA = 7  # a list of names has at least one comma in so many words
 
 # "How many", "which of them" and the like begin a question, not a name; "that" and "it" need a noun before them.
 OPENINGS = ("what", "of", "who", "whom", "whoever", "whether", "whatever", "whichever", "how", "nor", "it", "they",
@@ -56,6 +63,44 @@ PRIVATE = {
     r"to be had": "available",
 }
 PRIVATE_VERB = {re.compile(rf"\b(?:{pattern})\b"): instead for pattern, instead in PRIVATE.items()}
+# The first word of a name, and the ones of the field that say the same.
+NAMES = {
+    "look looks looked looking": "sync, check, find or observe",
+    "tell tells told telling": "report, notify or record",
+    "judge judges judged judging judgement": "evaluate, validate or decide",
+    "settle settles settled settling": "commit, finish or end",
+    "come comes came coming": "arrive, adopt or begin",
+    "leave leaves leaving": "release, exit or keep",
+    "note noted": "mark or record",
+    "stand stands stood standing": "wait or hold",
+    "mend mends mended": "repair or restore",
+    "meet meets met meeting": "reach or conflict",
+    "hear hears heard heed heeds": "receive",
+    "take_in takes_in took_in": "refresh or take over",
+    "knower knowers asker askers": "observer or requester",
+    "desk desks": "book, ledger or queue",
+}
+# A word of a test's name, and the ones of the field that say the same.
+TEST_VERBS = {
+    "look looks looked": "sync, check, read or compare",
+    "tell tells told": "report, record, name or list",
+    "judge judges judged": "evaluate, validate or decide",
+    "believe believes believed": "trust or accept",
+    "come comes came coming": "arrive, follow, recover or be restored",
+    "stand stands standing stood": "be, wait or hold",
+    "note notes noted": "mark, record or annotate",
+    "hear hears heard heed heeds": "receive",
+    "meet meets met": "reach, match or conflict",
+    "settle settles settled": "commit, finish or end",
+    "mend mends mended": "repair or restore",
+    "nobody nobodys nobodies somebody everybody whoever": "the client, pod, node or user that is meant",
+}
+TEST_VERB = {word: instead for words, instead in TEST_VERBS.items() for word in words.split()}
+TEST_NAME = {".cc": re.compile(r"\bTEST(?:_F|_P)?\(\s*\w+,\s*(\w+)\)"),
+             ".py": re.compile(r"^\s*def (test_\w+)", re.MULTILINE)}
+NAME_VERB = {word: instead for words, instead in NAMES.items() for word in words.split()}
+NAME = re.compile(rf"\b_?k?(?i:{'|'.join(sorted(NAME_VERB, reverse=True))})\w*")
+INCLUDE = re.compile(r"^\s*#\s*include[^\n]*", re.MULTILINE)
 QUOTED = re.compile(r'`[^`\n]*`|"[^"\n]*"')
 DESCRIPTION_OPENING = re.compile(r"(How|Whether|What)\b")
 # A sentence, or a paragraph: an indented line of a longer text is one of its own.
@@ -189,18 +234,83 @@ def text_findings(path, text):
             yield number, f"{longest} words without a full stop, {WORDS_MAX} are allowed: {opening} ..."
 
 
-def page_findings(text):
+def verb_of(name):
+    """The private verb with which a name begins, or None: `look` of look_at_claim, kLookAgain, LookAgain."""
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", re.sub(r"^k(?=[A-Z])", "", name)).lower().strip("_")
+    for words in (2, 1):
+        first = "_".join(snake.split("_")[:words])
+        if first in NAME_VERB:
+            return first
+    return None
+
+
+def name_findings(text):
+    """Names in C++ code, without strings, comments and includes."""
+    blank = TOKEN.sub(lambda token: "\n" * token.group().count("\n") or " ", INCLUDE.sub("", text))
+    for found in NAME.finditer(blank):
+        verb = verb_of(found.group())
+        if verb:
+            yield line_of(blank, found.start()), f"'{found.group()}' begins with '{verb}': write {NAME_VERB[verb]}"
+
+
+def test_name_findings(text, suffix):
+    for found in TEST_NAME[suffix].finditer(text):
+        name = found.group(1)
+        for word in re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower().split("_"):
+            if word in TEST_VERB:
+                yield line_of(text, found.start()), f"the test '{name}' has the word '{word}': write {TEST_VERB[word]}"
+
+
+def page_lines(text):
+    """The lines outside code and tables, with their numbers; others are empty."""
     code = False
     for number, line in enumerate(text.splitlines(), 1):
-        code ^= line.lstrip().startswith("```")
-        if len(line) > LINE_MAX and not code and not line.lstrip().startswith("|"):
+        mark = line.lstrip().startswith(("```", "~~~"))
+        code ^= mark
+        indented = line.startswith("    ") and not re.match(r"\s*([-*+]|\d+\.) ", line)
+        yield number, "" if mark or code or line.lstrip().startswith("|") else line, indented
+
+
+def paragraphs(text):
+    """Paragraphs and items of lists of a page: the number of the first line, and the text."""
+    first, parts, after_blank = 0, [], True
+    for number, line, indented in page_lines(text):
+        plain = line.strip()
+        begins = re.match(r"([-*+]|\d+\.) ", plain) is not None
+        if parts and (not plain or begins or plain.startswith("#")):
+            yield first, " ".join(parts)
+            parts = []
+        if plain and not plain.startswith(("#", "<", "![")) and not (indented and after_blank):
+            first = first if parts else number
+            parts.append(plain)
+        after_blank = not plain or (indented and after_blank)
+    if parts:
+        yield first, " ".join(parts)
+
+
+def sentence_findings(text):
+    for number, paragraph in paragraphs(text):
+        plain = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"`[^`]*`", "code", paragraph))
+        for word in NAMELESS.finditer(plain):
+            yield number, f"'{word.group()}' has no name: write which user, client or program"
+        for sentence in re.split(r"[.!?:;][)\"'*_]*\s", plain):
+            words = re.findall(r"\S*\w\S*", sentence)
+            if len(words) > SENTENCE_MAX and sentence.count(",") * WORDS_PER_COMMA < len(words):
+                yield number, f"{len(words)} words in a sentence, {SENTENCE_MAX} are allowed: {' '.join(words[:6])} ..."
+
+
+def page_findings(path, text):
+    for number, line, _ in page_lines(text):
+        if len(line) > LINE_MAX:
             yield number, f"{len(line)} characters, {LINE_MAX} are allowed"
+    if not path.startswith(SENTENCES_SKIPPED):
+        yield from sentence_findings(text)
 
 
 def findings(path, text):
     suffix = pathlib.PurePosixPath(path).suffix
     if suffix == ".md":
-        return list(page_findings(text))
+        return sorted(page_findings(path, text))
     if suffix in C_LIKE:
         comments = joined(c_comments(text, TOKEN if suffix in (".h", ".cc") else SCRIPT_TOKEN))
     elif suffix == ".py":
@@ -210,6 +320,10 @@ def findings(path, text):
     found = [finding for comment in comments for finding in comment.findings()]
     if path.startswith("src/cli/") and suffix in (".h", ".cc"):
         found += text_findings(path, text)
+    if path.startswith(NAMED) and suffix in (".h", ".cc"):
+        found += name_findings(text)
+    if path.startswith("tests/") and suffix in TEST_NAME:
+        found += test_name_findings(text, suffix)
     return sorted(found)
 
 

@@ -4,7 +4,8 @@
 Prints, per load: the longest turn of the loop, the longest interval between two renewals of a lease, the slowest other
 request, memory at the peak and a minute later. Counts come from the environment:
 
-    BOMBS=8 ROUNDS=4 LISTERS=40 OBJECTS=500 PODS=0 SECONDS=20 LATER=60 SPILLWAY=build/release/src/apps/spillway bench/apiserver/cost.py
+    BOMBS=8 ROUNDS=4 LISTERS=40 OBJECTS=500 PODS=0 SECONDS=20 LATER=60 SPILLWAY=build/release/src/apps/spillway
+    bench/apiserver/cost.py
 """
 import os
 import pathlib
@@ -15,7 +16,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests/e2e"))
 
-from bombs import PODS, Lister, Prober, json_bomb, metric, protobuf_bomb, renew, slow_turns, throw  # noqa: E402  pylint: disable=wrong-import-position
+# noqa: E402  pylint: disable=wrong-import-position
+from bombs import PODS, Lister, Prober, json_bomb, metric, protobuf_bomb, renew, slow_turns, throw
 from harness import Api, running, serving, wait_for, workspace  # noqa: E402  pylint: disable=wrong-import-position
 from process_memory import resident  # noqa: E402  pylint: disable=wrong-import-position
 
@@ -45,7 +47,8 @@ def measure(what, load, later):
     """`load` gets the process; a server of its own for every load."""
     with workspace() as folder:
         kubeconfig = folder / "kubeconfig"
-        with running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig) as process:
+        with running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig",
+                     kubeconfig) as process:
             process.api, process.kubeconfig = serving(process, kubeconfig), kubeconfig
             run, prepare = load
             if prepare:
@@ -66,11 +69,17 @@ def measure(what, load, later):
             slow = slow_turns(text, 0.05)
             if later:
                 time.sleep(later)
-            print(f"{what}: {said}\n"
-                  f"  longest turn of the loop {longest * 1000:.1f} ms, turns over 50 ms {slow:.0f} of {metric(text, 'spillway_loop_turn_seconds_count'):.0f}\n"
-                  f"  longest lease interval {leases.longest_interval:.2f} s (slowest renewal {leases.slowest:.2f} s, before {quiet:.3f} s), renewals {leases.done}, failed {leases.failed}\n"
-                  f"  slowest other request {others.slowest:.2f} s, failed {others.failed}\n"
-                  f"  memory before {before >> 20} MiB, peak {peak >> 20} MiB, {later} s later {resident(process) >> 20} MiB", flush=True)
+            print(
+                (
+                    f"{what}: {said}\n  longest turn of the loop {longest * 1000:.1f} ms, turns over 50 ms"
+                    f" {slow:.0f} of {metric(text, 'spillway_loop_turn_seconds_count'):.0f}\n  longest lease interval"
+                    f" {leases.longest_interval:.2f} s (slowest renewal {leases.slowest:.2f} s, before {quiet:.3f} s),"
+                    f" renewals {leases.done}, failed {leases.failed}\n  slowest other request {others.slowest:.2f} s,"
+                    f" failed {others.failed}\n  memory before {before >> 20} MiB, peak {peak >> 20} MiB, {later} s"
+                    f" later {resident(process) >> 20} MiB"
+                ),
+                flush=True,
+            )
             for line in process.log.read_text(errors="replace").splitlines():
                 if "loop was held up" in line:
                     print(f"  log: {line}")
@@ -82,15 +91,18 @@ def bombs(body, content_type):
         for _ in range(number("ROUNDS", 4)):
             outcomes += throw(process.kubeconfig, body, content_type, number("BOMBS", 8))
         codes = sorted({code for code, _, _ in outcomes})
-        return (f"{len(outcomes)} of {len(body)} bytes, answers {codes}, at most {max(size for _, size, _ in outcomes)} bytes, "
-                f"slowest {max(took for _, _, took in outcomes):.2f} s")
+        return (
+            f"{len(outcomes)} of {len(body)} bytes, answers {codes}, at most"
+            f" {max(size for _, size, _ in outcomes)} bytes, slowest {max(took for _, _, took in outcomes):.2f} s"
+        )
     return run, None
 
 
 def fill(count):
     def prepare(process):
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"app": "a"}},
-               "spec": {"containers": [{"name": "c", "image": "registry.example/app:1", "env": [{"name": f"V{i}", "value": "x" * 20} for i in range(10)],
+               "spec": {"containers": [{"name": "c", "image": "registry.example/app:1",
+                                        "env": [{"name": f"V{i}", "value": "x" * 20} for i in range(10)],
                                         "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}]}}
 
         def part(first, last):

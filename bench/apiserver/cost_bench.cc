@@ -53,7 +53,7 @@ class Steps {
     server_ = std::make_unique<apiserver::ApiServer>(store_, metrics_, telemetry::Log(),
                                                      apiserver::ApiServer::Options{.seed = 1});
     server_->start(now(), [](Outcome) {});
-    settle();
+    run_until_idle();
   }
 
   std::shared_ptr<Sink> send(api::Method method, std::string target, std::string body = {},
@@ -63,7 +63,7 @@ class Steps {
     if (!accept.empty()) headers.emplace_back("accept", std::move(accept));
     api::Request request{method, std::move(target), std::move(headers), std::move(body)};
     step([&] { server_->handle(std::move(request), user_, sink, now()); });
-    settle();
+    run_until_idle();
     return sink;
   }
 
@@ -97,7 +97,7 @@ class Steps {
     ++steps_;
   }
 
-  void settle() {
+  void run_until_idle() {
     for (;;) {
       if (!tasks_.empty()) {
         auto task = std::move(tasks_.front());

@@ -52,7 +52,7 @@ class Bench {
         apiserver::ApiServer::Options{
             .seed = 1, .auditor = auditor, .fair = ways.fair, .short_renewals = ways.short_renewals});
     server_->start(now(), [](Outcome) {});
-    settle();
+    run_until_idle();
   }
 
   Now now() const { return {Instant(time_), WallTime(std::chrono::duration_cast<microseconds>(time_))}; }
@@ -60,10 +60,10 @@ class Bench {
   void advance(Duration by) {
     time_ += by;
     server_->on_wakeup(now());
-    settle();
+    run_until_idle();
   }
 
-  void settle() {
+  void run_until_idle() {
     while (!tasks_.empty()) {
       auto task = std::move(tasks_.front());
       tasks_.pop_front();
@@ -79,14 +79,14 @@ class Bench {
                      {{"content-type", std::move(content_type)}, {"user-agent", "kubelet/1"}},
                      std::move(body)},
                     user, sink, now());
-    settle();
+    run_until_idle();
     return sink;
   }
 
   std::shared_ptr<NullSink> handle(api::Request request) {
     auto sink = std::make_shared<NullSink>();
     server_->handle(std::move(request), user, sink, now());
-    settle();
+    run_until_idle();
     return sink;
   }
 
@@ -98,7 +98,7 @@ class Bench {
                          api::to_text(document)};
     request.document = std::make_shared<const api::Json>(std::move(document));
     server_->handle(std::move(request), user, sink, now());
-    settle();
+    run_until_idle();
     return sink;
   }
 
@@ -128,7 +128,7 @@ std::string version_of(const NullSink& sink) {
   return document ? std::string(document->string_at({"metadata", "resourceVersion"})) : std::string();
 }
 
-/// One renewal of one of `leases`, with one watch on all of them.
+/// Renews one of `leases`, with one watch on all of them.
 void renew_leases(benchmark::State& state, Bench& bench, std::int64_t leases = 1'000) {
   std::vector<std::string> versions;
   for (std::int64_t i = 0; i < leases; ++i) {
@@ -148,7 +148,7 @@ void renew_leases(benchmark::State& state, Bench& bench, std::int64_t leases = 1
     if (tick % 20'000 == 0) {
       bench.advance(seconds(61));
       bench.store().compact(bench.store().revision(), [](auto) {});
-      bench.settle();
+      bench.run_until_idle();
     }
     state.ResumeTiming();
   }
@@ -207,7 +207,7 @@ void lease_renewal_of_kubelet(benchmark::State& state) {
     if (tick % 20'000 == 0) {
       bench.advance(seconds(61));
       bench.store().compact(bench.store().revision(), [](auto) {});
-      bench.settle();
+      bench.run_until_idle();
     }
     api::Request request{api::Method::kPut, std::string(kLeases) + "/n" + std::to_string(i) + "?timeout=10s", headers,
                          kubelet.renewal(answers[i], tick)};
@@ -257,7 +257,7 @@ void get_through_gate(benchmark::State& state) {
 
 BENCHMARK(get_through_gate)->Arg(0)->Arg(1)->Unit(benchmark::kMicrosecond);
 
-/// As lease_renewal: 0: without the gate, 1: with it.
+/// As lease_renewal; 0: without the gate, 1: with it.
 void lease_renewal_through_gate(benchmark::State& state) {
   Bench bench(nullptr, {.fair = state.range(0) == 1});
   renew_leases(state, bench);
@@ -265,7 +265,7 @@ void lease_renewal_through_gate(benchmark::State& state) {
 
 BENCHMARK(lease_renewal_through_gate)->Arg(0)->Arg(1)->Unit(benchmark::kMicrosecond);
 
-/// Takes lines and lets them go.
+/// Accepts lines and drops them.
 class NullLog final : public apiserver::AuditLog {
  public:
   void write(std::string line) override { benchmark::DoNotOptimize(line); }
@@ -309,7 +309,7 @@ void lease_renewal_with_document(benchmark::State& state) {
     if (tick % 20'000 == 0) {
       bench.advance(seconds(61));
       bench.store().compact(bench.store().revision(), [](auto) {});
-      bench.settle();
+      bench.run_until_idle();
     }
     state.ResumeTiming();
   }
@@ -384,7 +384,7 @@ void list(benchmark::State& state) {
 
 BENCHMARK(list)->Arg(100)->Arg(5'000)->Unit(benchmark::kMicrosecond);
 
-/// One write seen by many watchers.
+/// One write, delivered to many watchers.
 void watch_fan_out(benchmark::State& state) {
   Bench bench;
   make_maps(bench, 1);

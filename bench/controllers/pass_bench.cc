@@ -32,7 +32,7 @@ using Enabled = ControllerSet::Enabled;
 constexpr int kPods = 10'000;
 constexpr int kPodsPerOwner = 10;
 constexpr int kNodes = 110;
-// The list that is answered last: the controllers begin in the step in which it comes.
+// The list that is answered last: the controllers begin in the step in which its answer arrives.
 constexpr std::string_view kHeldBack = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
 
 Enabled none() {
@@ -131,7 +131,7 @@ std::unique_ptr<TestCluster> converged(Owners kind) {
   telemetry::Registry registry;
   telemetry::Registry scheduler_registry;
   ControllerSet::Options options;
-  options.enabled.node_lifecycle = options.enabled.taint_eviction = false;  // there are no heartbeats
+  options.enabled.node_lifecycle = options.enabled.taint_eviction = false;  // the benchmark has no heartbeats
   ControllerSet controllers(options, Rng(1), telemetry::Log(), registry);
   Scheduler scheduler({}, Rng(2), telemetry::Log(), scheduler_registry);
   for (int i = 0; i < kNodes; ++i) {
@@ -165,7 +165,7 @@ class Fresh {
   }
 
   /// The pass. Returns how long it took.
-  std::chrono::duration<double> look() {
+  std::chrono::duration<double> time_pass() {
     const client::ApiEvent last = client::CallDone{held_back_, list(std::string(kHeldBack))};
     const auto begin = std::chrono::steady_clock::now();
     controllers_.on_api_event(last, cluster_.now());
@@ -194,7 +194,7 @@ class Fresh {
     return {200, {{"Content-Type", "application/json"}}, api::to_text(*document), document};
   }
 
-  /// True if only held-back calls are left to be answered.
+  /// True if all calls are answered, except those held back.
   bool answer() {
     std::vector<client::SendCall> calls;
     for (client::ApiCommand& command : controllers_.take_api_commands()) {
@@ -233,7 +233,7 @@ void pass(benchmark::State& state, Owners kind, const std::function<void(Enabled
   for (auto _ : state) {
     Fresh fresh(*cluster, enabled);
     if (fresh.synced()) return state.SkipWithError("the pass must not have begun");
-    state.SetIterationTime(fresh.look().count());
+    state.SetIterationTime(fresh.time_pass().count());
     if (!fresh.synced()) return state.SkipWithError("the pass must have begun");
     if (fresh.wrote()) return state.SkipWithError("there must be nothing to write");
   }

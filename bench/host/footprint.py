@@ -3,10 +3,11 @@
 and under memory pressure.
 
 Starts the control plane as one process and `spillway agent` as another, waits for quiet, and measures the agent for a
-while; then again while one hog after the other grows by 50 MiB a second and is evicted. The last rows are `spillway up`:
-API server, controllers and a node in one process. Needs root and writable cgroups.
+while; then again while one hog after the other grows by 50 MiB a second and is evicted. The last rows are `spillway
+up`: API server, controllers and a node in one process. Needs root and writable cgroups.
 
-    bench/host/footprint.py [--pods 0,110] [--seconds 60] [--runtime process|containerd] [--process-isolation namespaces|none] [--binary build/release/src/apps/spillway]
+    bench/host/footprint.py [--pods 0,110] [--seconds 60] [--runtime process|containerd] [--process-isolation
+    namespaces|none] [--binary build/release/src/apps/spillway]
 """
 import argparse
 import os
@@ -21,7 +22,8 @@ import harness  # noqa: E402
 import own_containerd  # noqa: E402
 
 PODS = "/api/v1/namespaces/default/pods"
-NODE = ["--node-memory", "1Gi", "--eviction-hard", "memory.available<512Mi", "--eviction-pressure-transition-period", "1s"]
+NODE = ["--node-memory", "1Gi", "--eviction-hard", "memory.available<512Mi", "--eviction-pressure-transition-period",
+        "1s"]
 QUIET_AFTER = 20  # seconds: reports that follow from a start are sent by then, and its pages are given back
 
 
@@ -47,7 +49,9 @@ class Pressure:
         if self.count and self.api.find(f"{PODS}/hog-{self.count}")["status"].get("phase") != "Failed":
             return
         self.count += 1
-        self.api.create(PODS, harness.pod(f"hog-{self.count}", [harness.program_in_pods(), "stress", "--memory", "900Mi", "--rate", "50Mi/s"],
+        self.api.create(PODS, harness.pod(f"hog-{self.count}",
+                                          [harness.program_in_pods(), "stress", "--memory", "900Mi", "--rate",
+                                           "50Mi/s"],
                                           resources={"requests": {"memory": "16Mi"}}))
 
 
@@ -60,16 +64,20 @@ def measure(what, pods, pid, seconds, pressure=None):
         time.sleep(0.2)
     used, passed = cpu_ms(pid) - before, time.monotonic() - since
     doing = f"{pressure.count - 1} evictions" if pressure else "idle"
-    print(f"| {what} | {pods} | {doing} | {status_mib(pid, 'VmRSS'):.1f} | {status_mib(pid, 'RssAnon'):.1f} | {peak:.1f} "
+    print(
+        f"| {what} | {pods} | {doing} | {status_mib(pid, 'VmRSS'):.1f} | {status_mib(pid, 'RssAnon'):.1f} | {peak:.1f} "
           f"| {used:.0f} in {passed:.0f} s | {used / passed / 10:.2f} % |", flush=True)
 
 
 def requests(api):
-    """The number of requests that the API server has answered, without those of this script: pods created and listed."""
+    """The number of requests that the API server has answered, without those of this script: pods created and
+    listed.
+    """
     found = re.findall(r'^apiserver_request_total\{(.*)\} (\d+)', api.get("/metrics"), re.M)
     labelled = [(dict(re.findall(r'(\w+)="([^"]*)"', labels)), int(count)) for labels, count in found]
     own = {("POST", "pods", ""), ("LIST", "pods", "")}
-    return sum(count for labels, count in labelled if (labels["verb"], labels["resource"], labels.get("subresource", "")) not in own)
+    return sum(count for labels, count in labelled
+               if (labels["verb"], labels["resource"], labels.get("subresource", "")) not in own)
 
 
 def pod_cgroups():
@@ -77,7 +85,7 @@ def pod_cgroups():
     roots = ("/sys/fs/cgroup/memory/spillway", "/sys/fs/cgroup/spillway")
     try:
         return any(path for root in roots for path in pathlib.Path(root).glob("*/*/kubepods/**/pod*"))
-    except FileNotFoundError:  # ended while it was read
+    except FileNotFoundError:  # the process ended while it was read
         return True
 
 
@@ -111,17 +119,28 @@ def main():
     if not harness.can_write_cgroups():
         print("footprint: skipped: needs root and a writable cgroup hierarchy")
         return 77
-    print("| process | pods | doing | RSS MiB | of it anonymous | peak | CPU ms | share of a core |\n|---|---|---|---|---|---|---|---|", flush=True)
+    print(
+        (
+            "| process | pods | doing | RSS MiB | of it anonymous | peak | CPU ms | share of a core"
+            " |\n|---|---|---|---|---|---|---|---|"
+        ),
+        flush=True,
+    )
     for pods in map(int, given.pods.split(",")):
         with harness.workspace() as folder:
             kubeconfig = folder / "data" / "kubeconfig"
             with harness.running(folder, "up", "--nodes", 0, "--data-dir", folder / "data", "--port", 0) as plane:
                 api = harness.serving(plane, kubeconfig)
-                with own_containerd.runtime_flags(folder) as runtime, harness.running(folder, "agent", "--kubeconfig", kubeconfig, "--node-name", "idle", "--state-dir", folder / "nodes",
-                                     "--max-pods", max(pods + 10, 110), "--process-isolation", given.process_isolation, *NODE, *runtime) as agent:
+                with own_containerd.runtime_flags(folder) as runtime, harness.running(folder, "agent", "--kubeconfig",
+                                                                                      kubeconfig, "--node-name", "idle",
+                                                                                      "--state-dir", folder / "nodes",
+                                     "--max-pods", max(pods + 10, 110), "--process-isolation", given.process_isolation,
+                                                                                      *NODE, *runtime) as agent:
                     rows("agent", api, agent.child.pid, pods, given.seconds)
     with harness.workspace() as folder:
-        with own_containerd.runtime_flags(folder) as runtime, harness.running(folder, "up", "--data-dir", folder / "data", "--port", 0, *NODE, *runtime) as process:
+        with own_containerd.runtime_flags(folder) as runtime, harness.running(folder, "up", "--data-dir",
+                                                                              folder / "data", "--port", 0, *NODE,
+                                                                              *runtime) as process:
             rows("up", harness.serving(process, folder / "data" / "kubeconfig"), process.child.pid, 0, given.seconds)
     return 0
 

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """The time from a threshold's crossing until the process that crossed it is gone, on node slices of this machine.
 
-The lab's scenarios s1, s2, s3 and s9 (tests/lab/README.md) without a machine of their own: for each, `spillway up` with one
-node of 512Mi and a threshold of 100Mi, its pods, and a hog per run. Watched from outside: usage - inactive_file of the slice
-every half millisecond, the hog through a pidfd; all other pods must be running afterwards. Prints a line per run and a
-table. A run in which two samples lay more than 10 ms apart is distrusted: its time is left out unless all are. "Not seen": the
-pod was evicted before a sample showed the crossing, such a run has no time. Needs root and writable cgroups (version 1 or 2). Source: docs/pressure-lab.md.
+The lab's scenarios s1, s2, s3 and s9 (tests/lab/README.md) without a machine of their own: for each, `spillway up` with
+one node of 512Mi and a threshold of 100Mi, its pods, and a hog per run. Watched from outside: usage - inactive_file of
+the slice every half millisecond, the hog through a pidfd; all other pods must be running afterwards. Prints a line per
+run and a table. A run in which two samples lay more than 10 ms apart is distrusted: its time is left out unless all
+are. "Not seen": the pod was evicted before a sample showed the crossing, such a run has no time. Needs root and
+writable cgroups (version 1 or 2). Source: docs/pressure-lab.md.
 
-    bench/host/reaction.py [--runs 20] [--scenarios s1,s2,s3,s9] [--runtime process,containerd] [--process-isolation namespaces|none] [--binary build/release/src/apps/spillway]
+    bench/host/reaction.py [--runs 20] [--scenarios s1,s2,s3,s9] [--runtime process,containerd] [--process-isolation
+    namespaces|none] [--binary build/release/src/apps/spillway]
 """
 import argparse
 import itertools
@@ -56,7 +58,8 @@ class Slice:
 
 
 def slices():
-    return {str(path) for base in ("/sys/fs/cgroup/memory/spillway", "/sys/fs/cgroup/spillway") for path in pathlib.Path(base).glob("*/*")}
+    return {str(path) for base in ("/sys/fs/cgroup/memory/spillway", "/sys/fs/cgroup/spillway")
+            for path in pathlib.Path(base).glob("*/*")}
 
 
 def child_pid(name):
@@ -89,11 +92,13 @@ def class_of(priority):
 
 
 def webs():
-    return [stress("web-a", 24, request=64), stress("web-b", 24, request=64), stress("system", 16, limit=32, priority=CRITICAL)]
+    return [stress("web-a", 24, request=64), stress("web-b", 24, request=64),
+            stress("system", 16, limit=32, priority=CRITICAL)]
 
 
 def crowd():
-    return ([stress(f"crit-{i}", 4, limit=16, priority=CRITICAL) for i in range(6)] + [stress(f"web-{i}", 8, request=20) for i in range(6)]
+    return ([stress(f"crit-{i}", 4, limit=16, priority=CRITICAL) for i in range(6)]
+            + [stress(f"web-{i}", 8, request=20) for i in range(6)]
             + [stress(f"be-{i}", 8) for i in range(6)] + [stress("be-6", 8, priority=HIGHEST)])
 
 
@@ -107,8 +112,10 @@ SCENARIOS = {
 
 
 def measure(api, node, name, rate, request):
-    """(crossing to exit in s, None if no sample shows one; lowest available in bytes; longest time between two samples in s)"""
-    size = str(1_000_000_000 + os.getpid() * 1000 + int(name.split("-")[-1]))  # found by it
+    """(crossing to exit in s, None if no sample shows one; lowest available in bytes; longest time between two samples
+    in s)
+    """
+    size = str(1_000_000_000 + os.getpid() * 1000 + int(name.split("-")[-1]))  # the size identifies the process
     api.create(PODS, stress(name, size, request=request, rate=rate))
     pid = harness.wait_for("the hog", lambda: child_pid(size))
     pidfd = os.pidfd_open(pid)
@@ -133,7 +140,8 @@ def measure(api, node, name, rate, request):
 
 def calm(api):
     """No condition and no taint is left of the run before."""
-    return not any(node["spec"].get("taints") or any(c["type"] == "MemoryPressure" and c["status"] == "True" for c in node["status"]["conditions"])
+    return not any(node["spec"].get("taints")
+                   or any(c["type"] == "MemoryPressure" and c["status"] == "True" for c in node["status"]["conditions"])
                    for node in api.get("/api/v1/nodes")["items"])
 
 
@@ -144,7 +152,9 @@ def run_scenario(scenario, runtime, runs, isolation):
     taken, trusted, lowest, right, done = [], [], [], 0, 0
     with harness.workspace() as folder:
         earlier = slices()
-        with own_containerd.runtime_flags(folder) as flags, harness.running(folder, "up", "--data-dir", folder / "data", "--port", 0, "--node-memory", f"{MEMORY}Mi", "--eviction-hard",
+        with own_containerd.runtime_flags(folder) as flags, harness.running(folder, "up", "--data-dir", folder / "data",
+                                                                            "--port", 0, "--node-memory", f"{MEMORY}Mi",
+                                                                            "--eviction-hard",
                              f"memory.available<{THRESHOLD}Mi", "--eviction-pressure-transition-period", "1s",
                              "--process-isolation", isolation, *flags) as process:
             process.earlier = earlier
@@ -154,7 +164,8 @@ def run_scenario(scenario, runtime, runs, isolation):
             for priority in (CRITICAL, HIGH, HIGHEST):
                 path = "/apis/scheduling.k8s.io/v1/priorityclasses"
                 if api.find(f"{path}/{class_of(priority)}") is None:
-                    api.create(path, {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": class_of(priority)}, "value": priority})
+                    api.create(path, {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+                                      "metadata": {"name": class_of(priority)}, "value": priority})
             others = beside()
             for pod in others:
                 api.create(PODS, pod)
@@ -172,16 +183,22 @@ def run_scenario(scenario, runtime, runs, isolation):
                     taken.append(seconds * 1000)
                 if seconds is not None and gap <= GAP_MAX:
                     trusted.append(seconds * 1000)
-                told = "ended between two samples" if seconds is None else f"{seconds * 1000:.1f} ms from crossing to exit"
+                told = (
+                    "ended between two samples" if seconds is None else f"{seconds * 1000:.1f} ms from crossing to exit"
+                )
                 print(f"{scenario} {runtime} run {number + 1}: {told}, {low / MEBI:.1f} MiB at the least, "
-                      f"{'right victim' if unharmed else f'WRONG: {phases}'}, samples up to {gap * 1000:.1f} ms apart", flush=True)
+                      f"{'right victim' if unharmed else f'WRONG: {phases}'}, samples up to {gap * 1000:.1f} ms apart",
+                      flush=True)
                 if not unharmed:
                     break
             kills = node.oom_kills()
             acted = sum("memory watch acted" in line for line in process.log.read_text().splitlines())
     counted = trusted or taken or [0.0]
-    row = (f"| {scenario} | {runtime} | {done} | {len(taken) - len(trusted)} | {done - len(taken)} | {statistics.median(counted):.1f} | {max(counted):.1f} "
-           f"| {max(taken, default=0.0):.1f} | {min(lowest):.1f} | {right}/{done} | {kills} | {acted} |")
+    row = (
+        f"| {scenario} | {runtime} | {done} | {len(taken) - len(trusted)} | {done - len(taken)} |"
+        f" {statistics.median(counted):.1f} | {max(counted):.1f} | {max(taken, default=0.0):.1f} | {min(lowest):.1f} |"
+        f" {right}/{done} | {kills} | {acted} |"
+    )
     return row, right == runs and kills == 0
 
 
@@ -207,8 +224,12 @@ def main():
         row, right = run_scenario(scenario, runtime, given.runs, given.process_isolation)
         rows.append(row)
         good = good and right
-    print("| scenario | runtime | runs | distrusted | not seen | crossing to exit ms, median | max | max of all | least memory.available MiB | right victim | kernel OOM kills "
-          "| by the watch |\n" + "|---" * 12 + "|")
+    print(
+        "| scenario | runtime | runs | distrusted | not seen | crossing to exit ms, median | max | max of all | least"
+        " memory.available MiB | right victim | kernel OOM kills | by the watch |\n"
+        + "|---" * 12
+        + "|"
+    )
     print("\n".join(rows))
     return 0 if good else 1
 

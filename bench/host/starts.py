@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """The cost of confining a pod at its start: from the request that creates the pod to the first action of its container.
 
-Two `spillway up` beside each other on this machine, one with --process-isolation=namespaces and one with none, take turns: each
-creates a pod, bound to its node, that prints the time and ends. Prints for each: the time from the request to that print, and from
-the container's creation (the log file's birth) to it, which leaves API server and agent out. Needs root and writable cgroups.
+Two `spillway up` beside each other on this machine, one with --process-isolation=namespaces and one with none, take
+turns: each creates a pod, bound to its node, that prints the time and ends. Prints for each: the time from the request
+to that print, and from the container's creation (the log file's birth) to it, which leaves API server and agent out.
+Needs root and writable cgroups.
 
     bench/host/starts.py [--pods 100] [--binary build/release/src/apps/spillway]
 """
@@ -27,7 +28,8 @@ class Node:
     def __init__(self, stack, isolation):
         self.isolation, self.whole, self.spawn = isolation, [], []
         self.folder = stack.enter_context(harness.workspace())
-        self.process = stack.enter_context(harness.running(self.folder, "up", "--data-dir", self.folder / "data", "--port", 0, "--node-name", "n",
+        self.process = stack.enter_context(harness.running(self.folder, "up", "--data-dir", self.folder / "data",
+                                                           "--port", 0, "--node-name", "n",
                                                            "--process-isolation", isolation))
         self.api = harness.serving(self.process, self.folder / "data" / "kubeconfig")
         harness.wait_for("the node", self.api.nodes_ready)
@@ -68,10 +70,16 @@ def main():
         for number in range(given.pods):
             for node in nodes:
                 node.start(number)
-    print("| process isolation | pods | request to program ms, median | p90 | container to program ms, median | p90 |\n|---|---|---|---|---|---|")
+    print(
+        "| process isolation | pods | request to program ms, median | p90 | container to program ms, median | p90"
+        " |\n|---|---|---|---|---|---|"
+    )
     for node in nodes:
-        print(f"| {node.isolation} | {len(node.whole)} | {statistics.median(node.whole):.2f} | {quantile(node.whole, 0.9):.2f} "
-              f"| {statistics.median(node.spawn):.2f} | {quantile(node.spawn, 0.9):.2f} |")
+        print(
+            f"| {node.isolation} | {len(node.whole)} | {statistics.median(node.whole):.2f} |"
+            f" {quantile(node.whole, 0.9):.2f} | {statistics.median(node.spawn):.2f} |"
+            f" {quantile(node.spawn, 0.9):.2f} |"
+        )
     return 0
 
 

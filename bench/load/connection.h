@@ -34,7 +34,7 @@ class Connection final : private ResponseReader::Receiver {
   Connection(std::size_t index, std::unique_ptr<wire::ByteStream> stream, ConnectionUser& user)
       : index(index), stream_(std::move(stream)), user_(user) {}
 
-  /// The number that its maker gave it.
+  /// The number given to the constructor.
   const std::size_t index;
 
   int fd() const { return stream_->socket().fd(); }
@@ -44,9 +44,9 @@ class Connection final : private ResponseReader::Receiver {
 
   bool lost() const { return state_ == State::kLost; }
 
-  /// In state idle only.
+  /// Sends a request. The connection must be idle.
   void send(std::string text);
-  /// Moves what can be moved.
+  /// Reads and writes as much as is possible now.
   void drive();
 
  private:

@@ -36,7 +36,7 @@ class Dialer {
   /// Waits until something is ready, but no longer than `wait`, and drives it.
   void turn(Duration wait);
 
-  /// Turns until `done`; false: it took longer than `limit`.
+  /// Runs until `done`; false: it took longer than `limit`.
   bool turn_until(const std::function<bool()>& done, Duration limit);
 
   /// The lines of a request before its body: "PUT /path", the fields every request has, the type

@@ -23,7 +23,7 @@ class Lister final : public ConnectionUser {
   /// See OpenLoop.
   void begin(Instant start, Instant measured, Instant end) { lists_.begin(start, measured, end); }
 
-  /// Sends what is due; when the next one is.
+  /// Sends the requests that are due. Returns the time of the next one.
   std::optional<Instant> advance();
 
   bool waits() const { return lists_.waits(); }

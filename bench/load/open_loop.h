@@ -20,7 +20,7 @@ class Arrivals {
  public:
   Arrivals(double rate, Instant start, Instant end) : rate_(rate), start_(start), end_(end) {}
 
-  /// When the next one is due; nullopt: there is none any more.
+  /// Time of the next request; nullopt: there are no more.
   std::optional<Instant> next() const;
 
   void take() { ++taken_; }
@@ -48,15 +48,15 @@ class OpenLoop {
 
   bool has_begun() const { return arrivals_.has_value(); }
 
-  /// Takes in what has become due; when the next one is.
+  /// Queues the requests that are due. Returns the time of the next one.
   std::optional<Instant> advance();
 
   void add_idle(Connection& connection) { idle_.push_back(&connection); }
 
-  /// The connection is not idle any more, if it was.
+  /// Removes the connection from the idle ones, if it is one of them.
   void lose(Connection& connection) { std::erase(idle_, &connection); }
 
-  /// One of the idle ones; there must be one.
+  /// Takes an idle connection; there must be one.
   Connection& take_idle();
   std::vector<Connection*> take_all_idle();
 

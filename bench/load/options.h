@@ -25,26 +25,26 @@ struct Options {
   std::size_t leases = 1'000;
   double rate = 500;  // renewals a second
   std::size_t connections = 32;
-  std::size_t watches = 0;          // all of them
+  std::size_t watches = 0;          // number of all watches
   std::size_t general_watches = 0;  // watches of every lease; the others are narrowed to one each
   double list_rate = 0;             // lists a second
   std::size_t list_connections = 8;
   std::string list_path = "/api/v1/pods";
   double warm_up_seconds = 1;
   double seconds = 5;
-  bool protobuf = false;  // renewals and their answers; else in JSON
-  bool general = false;   // bodies that say the same in a way that no server takes for a plain heartbeat
+  bool protobuf = false;  // renewals and answers in protobuf; otherwise in JSON
+  bool general = false;   // bodies in a form that no server recognizes as a heartbeat
   bool as_json = false;
 };
 
 /// Errors name the option; the process ends after --help.
 Result<Options> parse_options(int argc, char** argv);
 
-/// Requests of one kind.
+/// Counts of the requests of one kind.
 struct Tally {
   std::uint64_t due = 0;       // arrivals in the time that is measured
   std::uint64_t answered = 0;  // answers with 2xx
-  std::uint64_t in_time = 0;   // answers with 2xx that came in the time that is measured
+  std::uint64_t in_time = 0;   // 2xx answers within the measured time
   std::uint64_t unanswered = 0;
   std::map<int, std::uint64_t> errors;  // by HTTP code; 0: the connection was lost
   Histogram latency;                    // from the intended arrival to the end of the answer

@@ -16,7 +16,7 @@
 namespace spillway::load {
 namespace {
 
-constexpr std::size_t kPage = 2'000;                      // leases of one list
+constexpr std::size_t kPage = 2'000;                      // leases in one page of a list
 constexpr std::size_t kBacklogMax = 1'000'000;            // arrivals that wait for a connection
 constexpr std::size_t kMagicBytes = 4;                    // "k8s\0"
 constexpr std::string_view kUnknownField{"\x78\x00", 2};  // a field of the envelope that every server skips
@@ -112,7 +112,7 @@ void Renewer::send_page(Connection& connection) {
 }
 
 void Renewer::learn_page(const std::string& text) {
-  // In the metadata of the list, which stands at its beginning or its end.
+  // The list's own metadata are at its beginning or its end.
   constexpr std::size_t kEdge = 512;
   const std::string_view all = text;
   continue_ = string_member(all.substr(0, kEdge), "continue");
@@ -122,7 +122,7 @@ void Renewer::learn_page(const std::string& text) {
        at = text.find("\"name\":\"node-", at + 1)) {
     const std::size_t lease = std::strtoull(text.c_str() + at + 13, nullptr, 10);
     if (lease >= leases_.size()) continue;
-    // Members are sorted: what comes before the name in metadata, and what behind it.
+    // Members are sorted, so the time stands before the name.
     const std::size_t begin = text.rfind("\"creationTimestamp\"", at);
     Lease& known = leases_[lease];
     known.created = string_member(text, "creationTimestamp", begin);
@@ -145,13 +145,13 @@ std::optional<Instant> Renewer::advance() {
   return next;
 }
 
-/// In an order that has nothing to do with their keys.
+/// The next lease, in an order that is unrelated to their keys.
 std::size_t Renewer::next_lease() {
   std::size_t lease = 0;
-  std::size_t looked = 0;
+  std::size_t checked = 0;
   do {
     lease = next_lease_++ * 7'919 % leases_.size();
-  } while (leases_[lease].busy && ++looked < leases_.size());
+  } while (leases_[lease].busy && ++checked < leases_.size());
   return lease;
 }
 
@@ -167,7 +167,7 @@ void Renewer::send_due() {
   }
 }
 
-void Renewer::note(Lease& lease, std::string_view answer) const {
+void Renewer::record(Lease& lease, std::string_view answer) const {
   if (!options_.protobuf) {
     lease.version = string_member(answer, "resourceVersion");
     lease.managed = string_member(answer, "time");
@@ -187,7 +187,7 @@ void Renewer::finish(Slot& slot, int status) {
   lease.busy = false;
   const bool fine = status >= 200 && status < 300;
   if (fine) {
-    note(lease, slot.answer);
+    record(lease, slot.answer);
   }
   renewals_.finish(slot.due, fine, status);
 }

@@ -25,14 +25,14 @@ class Renewer final : public ConnectionUser {
   Renewer(const Options& options, Dialer& dialer);
 
   Outcome open();
-  /// Creates the leases that are not there.
+  /// Creates missing leases.
   Outcome fill();
   /// Learns uid and version of every lease.
   Outcome learn();
 
   /// See OpenLoop.
   void begin(Instant start, Instant measured, Instant end);
-  /// Sends what is due; when the next one is.
+  /// Sends the renewals that are due. Returns the time of the next one.
   std::optional<Instant> advance();
 
   bool waits() const { return renewals_.waits(); }
@@ -53,7 +53,7 @@ class Renewer final : public ConnectionUser {
     std::string uid;
     std::string created;
     std::string version;
-    std::string managed;  // the time of its manager's entry
+    std::string managed;  // the time in managedFields
     bool busy = false;
   };
 
@@ -71,7 +71,7 @@ class Renewer final : public ConnectionUser {
   std::size_t next_lease();
   std::string json_body(std::size_t lease, WallTime renewed) const;
   /// Keeps the parts of the answer that the next renewal has to repeat.
-  void note(Lease& lease, std::string_view answer) const;
+  void record(Lease& lease, std::string_view answer) const;
   void send_page(Connection& connection);
   void learn_page(const std::string& text);
   void finish(Slot& slot, int status);

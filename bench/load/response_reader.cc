@@ -18,7 +18,7 @@ std::optional<std::uint64_t> number(std::string_view text, int base) {
   return value;
 }
 
-/// The value of a field; empty if it is not there.
+/// The value of a header field; empty if there is none.
 std::string_view field(std::string_view head, std::string_view name) {
   while (!head.empty()) {
     const std::size_t end = head.find('\n');

@@ -20,13 +20,13 @@ class ResponseReader {
     virtual void on_end() = 0;
   };
 
-  /// False: this is no HTTP, or a head over 64 KiB.
+  /// False: not HTTP, or a head over 64 KiB.
   bool feed(std::string_view bytes, Receiver& receiver);
 
  private:
   enum class State { kHead, kBody, kChunkSize, kChunk, kChunkEnd, kTrailer };
 
-  /// Up to the end of a line; false: it is not there yet.
+  /// Takes bytes up to the end of a line; false: the line is incomplete.
   bool take_line(std::string_view& bytes);
   bool begin(Receiver& receiver);
   void take_body(std::string_view& bytes, Receiver& receiver);

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """The capacity of one API server, and how lists and heartbeats get on together: memory with many nodes, leases and
-pods; bytes per watch and per idle TLS connection; lists of all nodes; heartbeats in quiet and while ten times as many lists are requested as are answered one after the other. Over TLS on loopback; SQLite.
+pods; bytes per watch and per idle TLS connection; lists of all nodes; heartbeats in quiet and while ten times as many
+lists are requested as are answered one after the other. Over TLS on loopback; SQLite.
 
-Starts the server and ends by itself: making the objects takes --fill-seconds at most (the report has their number), the rest
-about a minute. Build both with the release preset; run it on a quiet machine.
+Starts the server and ends by itself: making the objects takes --fill-seconds at most (the report has their number), the
+rest about a minute. Build both with the release preset; run it on a quiet machine.
 
     bench/load/scale.py [--nodes 5000] [--pods 150000] [--fill-seconds 220] [-o json]
 """
@@ -33,14 +34,19 @@ def progress(text):
 
 
 def node(index):
-    images = [{"names": [f"registry.example/team/image-{at}@sha256:{index:064x}"], "sizeBytes": 10_000_000 + at} for at in range(48)]
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"node-{index}", "labels": {"zone": f"z{index % 3}"}}, "status": {"images": images}}
+    images = [{"names": [f"registry.example/team/image-{at}@sha256:{index:064x}"], "sizeBytes": 10_000_000 + at}
+              for at in range(48)]
+    return {"apiVersion": "v1", "kind": "Node",
+            "metadata": {"name": f"node-{index}", "labels": {"zone": f"z{index % 3}"}}, "status": {"images": images}}
 
 
 def pod(index, nodes):
     filler = "x" * (POD_BYTES - 2_400)
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"pod-{index}", "labels": {"app": f"a{index % 100}"}, "annotations": {"filler": filler}},
-            "spec": {"nodeName": f"node-{index % nodes}", "containers": [{"name": "c", "image": "registry.example/i:1"}]}}
+    return {"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": f"pod-{index}", "labels": {"app": f"a{index % 100}"},
+                         "annotations": {"filler": filler}},
+            "spec": {"nodeName": f"node-{index % nodes}",
+                     "containers": [{"name": "c", "image": "registry.example/i:1"}]}}
 
 
 class Client:
@@ -51,7 +57,8 @@ class Client:
         self.connection = server.connect()
 
     def call(self, method, path, body=None):
-        self.connection.request(method, path, None if body is None else json.dumps(body), {"Content-Type": "application/json"})
+        self.connection.request(method, path, None if body is None else json.dumps(body),
+                                {"Content-Type": "application/json"})
         answer = self.connection.getresponse()
         return answer.status, answer.read()
 
@@ -68,7 +75,8 @@ class Server:
         return http.client.HTTPSConnection(self.api.host, self.api.port, timeout=60, context=self.context)
 
     def stream(self):
-        return self.context.wrap_socket(socket.create_connection((self.api.host, self.api.port), timeout=30), server_hostname=self.api.host)
+        return self.context.wrap_socket(socket.create_connection((self.api.host, self.api.port), timeout=30),
+                                        server_hostname=self.api.host)
 
     def resident(self):
         return Usage(self.process.child.pid).resident
@@ -191,19 +199,25 @@ def lists(server, rounds):
         if answer.status != 200:
             raise SystemExit(f"scale.py: a list of nodes: {answer.status}")
     extra = peak.end() - base
-    return {"bytes": size, "first_byte_p50_ms": percentile(first, 0.5), "first_byte_p99_ms": percentile(first, 0.99), "p50_ms": percentile(whole, 0.5),
-            "p99_ms": percentile(whole, 0.99), "peak_bytes_more": max(0, extra), "longest_turn": longest_turn(before, server.turns())}
+    return {"bytes": size, "first_byte_p50_ms": percentile(first, 0.5), "first_byte_p99_ms": percentile(first, 0.99),
+            "p50_ms": percentile(whole, 0.5),
+            "p99_ms": percentile(whole, 0.99), "peak_bytes_more": max(0, extra),
+            "longest_turn": longest_turn(before, server.turns())}
 
 
 def account(server, folder):
     """A token of a service account that may list: floods are not an administrator's."""
     server.api.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": LISTER}})
-    server.api.create("/apis/rbac.authorization.k8s.io/v1/clusterroles", {"metadata": {"name": LISTER}, "rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}]})
+    server.api.create("/apis/rbac.authorization.k8s.io/v1/clusterroles",
+                      {"metadata": {"name": LISTER},
+                       "rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}]})
     server.api.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-                      {"metadata": {"name": LISTER}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": LISTER},
+                      {"metadata": {"name": LISTER},
+                       "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": LISTER},
                        "subjects": [{"kind": "ServiceAccount", "name": LISTER, "namespace": "default"}]})
     code, said = Client(server).call("POST", f"/api/v1/namespaces/default/serviceaccounts/{LISTER}/token",
-                                     {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}})
+                                     {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+                                      "spec": {"expirationSeconds": 3600}})
     if code != 201:
         raise SystemExit(f"scale.py: a token: {code} {said[:300]}")
     file = folder / "token"
@@ -212,7 +226,8 @@ def account(server, folder):
 
 
 def generator(arguments, server, flags, *more):
-    command = ["timeout", "90", arguments.generator, "--server", f"{server.api.host}:{server.api.port}", *flags, "-o", "json", "--warm-up", "1", *more]
+    command = ["timeout", "90", arguments.generator, "--server", f"{server.api.host}:{server.api.port}", *flags, "-o",
+               "json", "--warm-up", "1", *more]
     return subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -232,7 +247,8 @@ def heartbeats(arguments, server, folder, list_ms):
     quiet["longest_turn"] = longest_turn(before, server.turns())
     rate = max(1.0, 10 * 1000 / list_ms)
     token = ["--ca", server.ca, "--token-file", account(server, folder)]
-    flood = generator(arguments, server, token, "--list-path", "/api/v1/nodes", "--list-rate", rate, "--list-connections", 32, "--seconds", float(arguments.seconds) + 3, "list")
+    flood = generator(arguments, server, token, "--list-path", "/api/v1/nodes", "--list-rate", rate,
+                      "--list-connections", 32, "--seconds", float(arguments.seconds) + 3, "list")
     time.sleep(2)
     before = server.turns()
     beside = said_by(generator(arguments, server, server.flags, *renew))["renewals"]
@@ -243,17 +259,43 @@ def heartbeats(arguments, server, folder, list_ms):
 def table(report):
     mib = 1 << 20
     one = report["list"]
-    rows = [(f"memory, {report['nodes']:,} nodes, {report['pods']:,} pods", f"{report['resident_bytes'] / mib:,.0f} MiB"),
-            ("an idle TLS connection", f"{report['idle_connection_bytes'] / 1000:.1f} kB"),
-            ("a watch with its connection; without it", f"{report['watch_bytes'] / 1000:.1f} kB; {(report['watch_bytes'] - report['idle_connection_bytes']) / 1000:.1f} kB"),
-            (f"list of all nodes, {one['bytes'] / mib:.1f} MiB: first byte p50, p99", f"{one['first_byte_p50_ms']:.1f} ms, {one['first_byte_p99_ms']:.1f} ms"),
-            ("  whole, p50, p99", f"{one['p50_ms']:.0f} ms, {one['p99_ms']:.0f} ms"),
-            ("  memory more at its peak; longest turn", f"{one['peak_bytes_more'] / mib:.1f} MiB; {one['longest_turn']}")]
+    rows = [
+        (f"memory, {report['nodes']:,} nodes, {report['pods']:,} pods", f"{report['resident_bytes'] / mib:,.0f} MiB"),
+        ("an idle TLS connection", f"{report['idle_connection_bytes'] / 1000:.1f} kB"),
+        (
+            "a watch with its connection; without it",
+            (
+                f"{report['watch_bytes'] / 1000:.1f} kB;"
+                f" {(report['watch_bytes'] - report['idle_connection_bytes']) / 1000:.1f} kB"
+            ),
+        ),
+        (
+            f"list of all nodes, {one['bytes'] / mib:.1f} MiB: first byte p50, p99",
+            f"{one['first_byte_p50_ms']:.1f} ms, {one['first_byte_p99_ms']:.1f} ms",
+        ),
+        ("  whole, p50, p99", f"{one['p50_ms']:.0f} ms, {one['p99_ms']:.0f} ms"),
+        ("  memory more at its peak; longest turn", f"{one['peak_bytes_more'] / mib:.1f} MiB; {one['longest_turn']}"),
+    ]
     for name, said in (("quiet", report["heartbeats_quiet"]), ("beside the flood", report["heartbeats_flooded"])):
-        rows.append((f"heartbeats, {said['achieved_per_second']:,.0f}/s, {name}: p50, p99; longest turn",
-                     f"{said['p50_ms']:.2f} ms, {said['p99_ms']:.2f} ms; {said['longest_turn']}; errors {said['errors'] or 'none'}"))
+        rows.append(
+            (
+                f"heartbeats, {said['achieved_per_second']:,.0f}/s, {name}: p50, p99; longest turn",
+                (
+                    f"{said['p50_ms']:.2f} ms, {said['p99_ms']:.2f} ms; {said['longest_turn']}; errors"
+                    f" {said['errors'] or 'none'}"
+                ),
+            )
+        )
     flood = report["flood"]
-    rows.append(("the flood: lists asked for, answered", f"{flood['offered_per_second']:.0f}/s, {flood['achieved_per_second']:.1f}/s; others {flood['errors'] or 'none'}"))
+    rows.append(
+        (
+            "the flood: lists asked for, answered",
+            (
+                f"{flood['offered_per_second']:.0f}/s, {flood['achieved_per_second']:.1f}/s; others"
+                f" {flood['errors'] or 'none'}"
+            ),
+        )
+    )
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"{name:{width}}  {value}" for name, value in rows)
 
@@ -263,18 +305,23 @@ def measure(arguments, server, folder):
     deadline = began + arguments.fill_seconds
     report = {"nodes": create_all(server, "nodes", node, "/api/v1/nodes", arguments.nodes, deadline, arguments.threads)}
     progress(f"{report['nodes']} nodes after {time.monotonic() - began:.0f} s")
-    server.api.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}}) if server.api.find("/api/v1/namespaces/default/serviceaccounts/default") is None else None
-    report["pods"] = create_all(server, "pods", lambda index: pod(index, arguments.nodes), "/api/v1/namespaces/default/pods", arguments.pods, deadline, arguments.threads)
+    server.api.create("/api/v1/namespaces/default/serviceaccounts",
+                      {"metadata": {"name": "default"}}) if server.api.find(
+                          "/api/v1/namespaces/default/serviceaccounts/default") is None else None
+    report["pods"] = create_all(server, "pods", lambda index: pod(index, arguments.nodes),
+                                "/api/v1/namespaces/default/pods", arguments.pods, deadline, arguments.threads)
     progress(f"{report['pods']} pods after {time.monotonic() - began:.0f} s")
     report["resident_bytes"] = server.settled()
     server.version = json.loads(Client(server).call("GET", "/api/v1/nodes?limit=1")[1])["metadata"]["resourceVersion"]
-    idle_connections(server, min(100, arguments.watches))  # so that the first ones do not pay for what all share
+    # so that the first connections do not pay for memory that all share
+    idle_connections(server, min(100, arguments.watches))
     report["idle_connection_bytes"] = idle_connections(server, arguments.watches)
     report["watch_bytes"] = watches(server, arguments.watches, arguments.nodes)
     progress(f"watches after {time.monotonic() - began:.0f} s")
     report["list"] = lists(server, arguments.lists)
     progress(f"lists after {time.monotonic() - began:.0f} s")
-    report["heartbeats_quiet"], report["heartbeats_flooded"], report["flood"] = heartbeats(arguments, server, folder, report["list"]["p50_ms"])
+    report["heartbeats_quiet"], report["heartbeats_flooded"], report["flood"] = heartbeats(
+        arguments, server, folder, report["list"]["p50_ms"])
     report["seconds"] = time.monotonic() - began
     return report
 
@@ -296,7 +343,8 @@ def main():
     harness.BINARY = pathlib.Path(arguments.binary).resolve()
     with harness.workspace() as folder, contextlib.ExitStack() as stack:
         kubeconfig = folder / "kubeconfig"
-        process = stack.enter_context(harness.running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig))
+        process = stack.enter_context(harness.running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0",
+                                                      "--write-kubeconfig", kubeconfig))
         api = harness.serving(process, kubeconfig)
         report = measure(arguments, Server(process, api, credentials(kubeconfig, folder)), folder)
     report["fill_seconds"] = arguments.fill_seconds

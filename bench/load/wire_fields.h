@@ -12,7 +12,7 @@ namespace spillway::load {
 /// length. nullopt: there is none, or the bytes are no message.
 std::optional<std::string_view> field_at(std::string_view message, std::initializer_list<std::uint32_t> path);
 
-/// The same of a number.
+/// The number at a path of fields.
 std::optional<std::uint64_t> number_at(std::string_view message, std::initializer_list<std::uint32_t> path,
                                        std::uint32_t number);
 

@@ -67,7 +67,7 @@ void sum_up_a_node(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(summed_up(in, node));
 }
 
-/// One newcomer, admitted; includes summing up.
+/// Admits one pod, including the sums over the node's pods.
 void predicate_admit(benchmark::State& state) {
   const Input in("predicate_admit_110", "pod");
   const auto node = node_of(in);

@@ -1,7 +1,7 @@
 // One monitor pass over 5,000, 50,000 and 130,000 nodes whose leases move every ten seconds, with all of them healthy,
 // 1 % silent for long, or one zone of ten dead; the pass in which that zone is found dead; one lease renewal, which is
-// heard outside of the passes. `vs_aim` and `vs_upstream`: how many times faster than the aim (5 ms for 5,000 and 150
-// ms for 130,000 nodes, in proportion between) and than upstream's pass. `bytes_per_node`: heap the monitor keeps;
+// received outside of the passes. `vs_aim` and `vs_upstream`: how many times faster than the aim (5 ms for 5,000 and
+// 150 ms for 130,000 nodes, in proportion between) and than upstream's pass. `bytes_per_node`: heap the monitor keeps;
 // `bytes_grown`: by how much that grew in 200 more passes. Upstream's figures: spec "Node lifecycle", S20, no images,
 // no pods, 1 worker.
 #include "policy/lifecycle/node_monitor.h"
@@ -153,14 +153,14 @@ void steady_pass(benchmark::State& state, Health health) {
       state.counters["bytes_per_node"] = static_cast<double>(heap() - before) / static_cast<double>(state.range(0));
     cluster.pass_and_confirm();
   }
-  const std::size_t settled = heap();
+  const std::size_t steady = heap();
   for (auto _ : state) {
     state.PauseTiming();
     five_seconds(cluster, health);
     state.ResumeTiming();
     benchmark::DoNotOptimize(cluster.pass());
   }
-  state.counters["bytes_grown"] = static_cast<double>(heap()) - static_cast<double>(settled);
+  state.counters["bytes_grown"] = static_cast<double>(heap()) - static_cast<double>(steady);
   state.counters["looked_at"] = static_cast<double>(cluster.assessed.size());
   const double nodes = static_cast<double>(state.range(0));
   state.counters["vs_aim"] = times_faster(nodes <= 5000 ? 5.0 : nodes * 150.0 / 130'000.0);
@@ -199,7 +199,7 @@ void zone_dies(benchmark::State& state) {
   state.counters["vs_aim"] = times_faster(static_cast<double>(state.range(0)) * 150.0 / 130'000.0);
 }
 
-/// One lease that moved, as it is heard.
+/// One event of a renewed lease.
 void lease_renewal(benchmark::State& state) {
   Cluster cluster(state.range(0));
   cluster.first_pass();

@@ -105,7 +105,7 @@ bool load(const std::string& commands) {
   return answer && answer->code == 0;
 }
 
-/// This process in a network namespace of its own, which goes with it.
+/// Moves this process into a new network namespace, which ends with it.
 bool has_own_network() {
   static const bool entered = ::unshare(CLONE_NEWNET) == 0;
   return entered;
@@ -133,7 +133,7 @@ void first_ruleset(benchmark::State& state, To to) {
   }
 }
 
-/// One endpoint goes, and comes again in the next round.
+/// Removes one endpoint, and adds it again in the next round.
 void one_endpoint(benchmark::State& state, To to) {
   if (to == To::kKernel && !has_own_network()) return state.SkipWithError("no right to make a network namespace");
   const auto services = static_cast<int>(state.range(0));

@@ -2,10 +2,11 @@
 """Checks that builds of the program play the same seeds alike: equal hashes of all writes, whichever compiler made
 them.
 
-Each program plays the seeds, and the first of them plays them once more. If two sums differ, the seeds are halved until the first
-one that differs is found. Scenario files are played as well, if any are named.
+Each program plays the seeds, and the first of them plays them once more. If two sums differ, the seeds are halved until
+the first one that differs is found. Scenario files are played as well, if any are named.
 
-    bench/sim/same_traces.py build/release/src/apps/spillway build/dev/src/apps/spillway [--seeds 1..50] [--scenario FILE]...
+    bench/sim/same_traces.py build/release/src/apps/spillway build/dev/src/apps/spillway [--seeds 1..50] [--scenario
+    FILE]...
 
 Exit codes: 0 all are equal and no property was violated, 1 they are not.
 """

@@ -2,7 +2,8 @@
 """The cost of simulated clusters of several sizes: processor time until every pod runs, virtual seconds per second at
 rest, memory.
 
-Each size runs in a process of its own. Processor time is what counts; the time on the wall is printed beside it and shows how quiet the machine was. The hash is that of the run: a change that only makes things faster does not change it.
+Each size runs in a process of its own. Processor time is what counts; the time on the wall is printed beside it and
+shows how quiet the machine was. The hash is that of the run: a change that only makes things faster does not change it.
 
     bench/sim/scale.py [--nodes 100,1000,5000] [--program build/release/bench/sim/spillway_sim_scale] [-o json]
 """
@@ -26,7 +27,8 @@ def rest_seconds(nodes):
 
 def measure(arguments, nodes):
     rest = arguments.rest or rest_seconds(nodes)
-    command = [arguments.program, "--nodes", str(nodes), "--pods-per-node", str(arguments.pods_per_node), "--rest", str(rest)]
+    command = [arguments.program, "--nodes", str(nodes), "--pods-per-node", str(arguments.pods_per_node), "--rest",
+               str(rest)]
     limit = arguments.memory_gib << 30
 
     def bound():
@@ -41,8 +43,11 @@ def measure(arguments, nodes):
 def row(result):
     if "failed" in result:
         return f"| {result['nodes']:,} | ended with {result['failed']} | | | | | |"
-    return (f"| {result['nodes']:,} | {result['pods']:,} | {result['startCpuSeconds']:.1f} ({result['startWallSeconds']:.1f}) "
-            f"| {result['restTimesRealTime']:,.0f} | {result['memoryBytes'] / 1e6:,.0f} | {result['bytesPerNode']:,} | {result['traceHash']} |")
+    return (
+        f"| {result['nodes']:,} | {result['pods']:,} |"
+        f" {result['startCpuSeconds']:.1f} ({result['startWallSeconds']:.1f}) | {result['restTimesRealTime']:,.0f} |"
+        f" {result['memoryBytes'] / 1e6:,.0f} | {result['bytesPerNode']:,} | {result['traceHash']} |"
+    )
 
 
 def main():
@@ -56,7 +61,10 @@ def main():
     arguments = parser.parse_args()
     results = []
     if arguments.output == "text":
-        print("| nodes | pods | start: s of processor (wall) | rest: times real time | MB at most | bytes per node | trace hash |")
+        print(
+            "| nodes | pods | start: s of processor (wall) | rest: times real time | MB at most | bytes per node |"
+            " trace hash |"
+        )
         print("| --- | --- | --- | --- | --- | --- | --- |", flush=True)
     for nodes in (int(each) for each in arguments.nodes.split(",")):
         results.append(measure(arguments, nodes))

@@ -58,7 +58,7 @@ void zone_outage(benchmark::State& state) {
   SPILLWAY_CHECK(scenario.has_value());
   double virtual_seconds = 0;
   for (auto _ : state) {
-    const RunOutcome outcome = play(*scenario, {.seed = 1, .go_on = {}});
+    const RunOutcome outcome = run_scenario(*scenario, {.seed = 1, .should_continue = {}});
     if (!outcome.violations.empty()) state.SkipWithError("an invariant was violated");
     virtual_seconds += std::chrono::duration<double>(outcome.lasted).count();
   }

@@ -81,7 +81,7 @@ LoadResult renew_leases(Store& store, BenchLoop& loop, const Load& load) {
   int sent = 0;
   const auto start = Clock::now();
   const auto send = [&](Clock::time_point asked) {
-    // Leases come in an order that has nothing to do with their keys.
+    // Leases are written in an order that is unrelated to their keys.
     const auto lease = static_cast<int>(static_cast<std::int64_t>(sent) * 7'919 % load.leases);
     ++sent;
     store.write(Write{lease_key(lease), lease_value(load.value_bytes, sent), std::nullopt},

@@ -16,7 +16,7 @@
 
 namespace spillway::store {
 
-/// A loop that does nothing but run what the store posts.
+/// A loop that only runs the tasks that the store posts.
 class BenchLoop {
  public:
   using Task = std::move_only_function<void()>;

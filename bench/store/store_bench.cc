@@ -96,7 +96,8 @@ void compare_lists(const std::string& parent, int scale) {
   BenchDirectory directory(parent);
   BenchLoop loop;
   SqliteOptions options;
-  options.history.bytes_max = gibibytes(1);  // nothing is compacted: history is what slows the peer down
+  // no compaction, because the size of the history is what slows the other store down
+  options.history.bytes_max = gibibytes(1);
   const auto store = open(directory.file("store.db"), loop, options);
   Load load;
   load.writers = 500;
@@ -230,7 +231,7 @@ void measure_memory(int scale) {
   for (int i = 0; i < writes; ++i) {
     store.write(Write{keys[static_cast<std::size_t>(i) * 7'919 % keys.size()], value, std::nullopt},
                 [](Result<WriteResult>) {});
-    run();  // one at a time, the worst case
+    run();  // one write at a time, the worst case
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   SPILLWAY_CHECK(watcher.seen == static_cast<std::size_t>(writes));

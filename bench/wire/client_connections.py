@@ -2,8 +2,8 @@
 """The cost of connections of our own clients: a controller and a scheduler at an API server over HTTP/1.1 and over
 HTTP/2, in silence and while a pod that all of them watch is changed again and again.
 
-Starts processes of its own on loopback ports, and prints a line per protocol and round: connections, resident memory, processor time.
-HTTP/1.1 is the peer. Rounds alternate; run it on a quiet machine.
+Starts processes of its own on loopback ports, and prints a line per protocol and round: connections, resident memory,
+processor time. HTTP/1.1 is the peer. Rounds alternate; run it on a quiet machine.
 
     bench/wire/client_connections.py [--changes 2000] [--rounds 2] [--binary build/release/src/apps/spillway]
 """
@@ -20,7 +20,8 @@ import harness  # noqa: E402
 
 PODS = "/api/v1/namespaces/default/pods"
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "changed"},
-       "spec": {"nodeName": "nowhere", "tolerations": [{"operator": "Exists"}], "containers": [{"name": "a", "image": "a", "command": ["a"]}]}}
+       "spec": {"nodeName": "nowhere", "tolerations": [{"operator": "Exists"}],
+                "containers": [{"name": "a", "image": "a", "command": ["a"]}]}}
 
 
 def resident_kib(process):
@@ -51,12 +52,15 @@ def settled(api):
 def measure(folder, serving_flags, changes):
     folder.mkdir()
     kubeconfig = folder / "kubeconfig"
-    with harness.running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig, *serving_flags) as server:
+    with harness.running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig",
+                         kubeconfig, *serving_flags) as server:
         api = harness.serving(server, kubeconfig)
         alone = settled(api)
         with harness.running(folder, "controller", "--kubeconfig", kubeconfig) as controller, \
                 harness.running(folder, "scheduler", "--kubeconfig", kubeconfig) as scheduler:
-            harness.wait_for("the controller's lease", lambda: api.find("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/spillway-controller"), 30)
+            harness.wait_for("the controller's lease",
+                             lambda: api.find(
+                                 "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/spillway-controller"), 30)
             api.create(PODS, POD)
             held = settled(api) - alone
             parts = (server, controller, scheduler)
@@ -64,7 +68,8 @@ def measure(folder, serving_flags, changes):
             for number in range(changes):
                 api.patch(f"{PODS}/changed", {"metadata": {"annotations": {"turn": str(number)}}})
             settled(api)
-            return held, [resident_kib(each) for each in parts], [processor_ms(each) - was for each, was in zip(parts, before)]
+            return held, [resident_kib(each) for each in parts], [processor_ms(each) - was for each,
+                                                                  was in zip(parts, before)]
 
 
 def main():
@@ -74,13 +79,22 @@ def main():
     parser.add_argument("--binary", default=str(ROOT / "build/release/src/apps/spillway"))
     arguments = parser.parse_args()
     harness.BINARY = pathlib.Path(arguments.binary).resolve()
-    print(f"| protocol | connections | MiB of the server | controller | scheduler | ms of processor for {arguments.changes} changes: server | controller | scheduler |")
+    print(
+        "| protocol | connections | MiB of the server | controller | scheduler | ms of processor for"
+        f" {arguments.changes} changes: server | controller | scheduler |"
+    )
     print("|---|---|---|---|---|---|---|---|")
     with harness.workspace() as folder:
         for round_ in range(arguments.rounds):
             for name, flags in (("http/1.1", ("--disable-http2-serving",)), ("h2", ())):
                 held, memory, processor = measure(folder / f"{round_}-{len(flags)}", flags, arguments.changes)
-                print(f"| {name} | {held} | {' | '.join(f'{each / 1024:.1f}' for each in memory)} | {' | '.join(map(str, processor))} |", flush=True)
+                print(
+                    (
+                        f"| {name} | {held} | {' | '.join(f'{each / 1024:.1f}' for each in memory)} |"
+                        f" {' | '.join(map(str, processor))} |"
+                    ),
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

@@ -24,7 +24,10 @@
 #include "recording/sink.h"
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 namespace spillway::agent {
@@ -34,8 +37,11 @@ constexpr std::string_view kComponent = "kubelet";
 constexpr int kRetries = 10;  // requests answered with Retry-After are repeated this often
 /// Calls of the heartbeat client have ids above it.
 constexpr client::CallId kHeartbeatIds = client::CallId{1} << 62U;
+/// Calls of the client for events have ids between these.
+constexpr client::CallId kEventIds = client::CallId{1} << 61U;
 
-/// The safe ones of this kernel and what the operator allows. kInvalid: an entry that cannot be.
+/// The sysctls that pods may set: those that are safe with this kernel, and those that the operator allows. kInvalid: a
+/// pattern of the operator is malformed.
 Result<admission::SysctlAllowlist> allowed_sysctls(const AgentOptions& options, const MachineInfo& machine) {
   std::vector<std::string> patterns = admission::safe_sysctls(machine.kernel_version);
   patterns.insert(patterns.end(), options.allowed_unsafe_sysctls.begin(), options.allowed_unsafe_sysctls.end());
@@ -55,7 +61,7 @@ bool is_ready(const api::Node& node) {
 struct Agent::Parts {
   Parts(AgentOptions given, MachineInfo info, Rng rng, AgentSinks to, eviction::PassConfig config,
         api::ResourceList kept, admission::SysctlAllowlist allowed, std::span<const JournalEntry> history,
-        const Checkpoints& checkpoints, Pinning pinning)
+        const Checkpoints& checkpoints, Pinning pinning, ResourceBooks books)
       : options(std::move(given)),
         machine(std::move(info)),
         sinks(std::move(to)),
@@ -68,7 +74,11 @@ struct Agent::Parts {
                    {.call_timeout = std::min(options.status_update_frequency, options.lease_duration),
                     .retries_max = kRetries,
                     .ids_above = kHeartbeatIds}),
-        events(api, rng.fork("events"), std::string(kComponent), options.node_name),
+        event_calls("spillway-agent", rng.fork("event-calls"),
+                    {.retries_max = kRetries,
+                     .write_rate = client::ApiClient::Rate{options.events_per_second, options.events_burst},
+                     .ids_above = kEventIds}),
+        events(event_calls, rng.fork("events"), std::string(kComponent), options.node_name),
         context{options, machine, api, heartbeats, events, sinks.log, host_commands},
         nodes(api, client::object_path("v1", "nodes", {}),
               "fieldSelector=" + api::percent_encode("metadata.name=" + options.node_name)),
@@ -89,7 +99,7 @@ struct Agent::Parts {
         volumes(context, rng.fork("volumes"), allocatable),
         workers(
             context, rng.fork("probes"), managers, volumes, [this] { return situation(); }, history, decisions,
-            sinks.metrics),
+            std::move(books), sinks.metrics),
         static_pods(context, workers, [this] { return nodes.cache().find(options.node_name); }),
         eviction(context, std::move(config), workers, decisions, sinks.metrics, sinks.reaction, recorder.get()),
         status(
@@ -102,7 +112,7 @@ struct Agent::Parts {
         shutdown(context, workers, sinks.metrics, [this](Now now) { status.report_soon(now); }) {
     if (machine.confines_pods || machine.runs_images) {
       services.emplace(api, client::object_path("v1", "services", {}));
-      workers.tell_of_services([this] { return known_services(); });
+      workers.set_services([this] { return known_services(); });
     }
     pods.cache().listen({[this](const auto& before, const auto& after, Now now) {
       workers.on_pod(before, after, now);
@@ -191,9 +201,9 @@ struct Agent::Parts {
     if (sinks.recording != nullptr) sinks.recording->keep(why);
   }
 
-  /// No pod counts as gone before every source of pods has reported.
+  /// No pod counts as deleted before every source of pods has reported.
   ContainerGcScope garbage_scope() const {
-    const bool ready = begun && knows_files;
+    const bool ready = begun && knows_manifests();
     return {.remains =
                 [this, ready](std::string_view uid) {
                   return ready ? workers.remains_of(std::string(uid)) : PodRemains::kKept;
@@ -219,7 +229,8 @@ struct Agent::Parts {
   /// Starts pods once the pods of all sources and the running containers are known.
   void begin_pods(Now now) {
     if (!knows_machine) return;
-    if (files) on_files(*std::exchange(files, std::nullopt), now);
+    for (std::optional<StaticManifests>& each : manifests)
+      if (each) on_manifests(*std::exchange(each, std::nullopt), now);
     if (!synced || std::exchange(begun, true)) return;
     workers.start(pods.cache(), now);
     for (const JournalEntry& each : std::exchange(decided_before, {})) {
@@ -231,24 +242,32 @@ struct Agent::Parts {
     end_unclaimed();
   }
 
-  void on_files(const StaticManifests& read, Now now) {
-    knows_files = knows_files || read.problem.empty();
+  /// Heartbeats first: a late heartbeat makes the node unready.
+  std::array<client::ApiClient*, 3> clients() { return {&heartbeats, &api, &event_calls}; }
+
+  /// True once every source of static pods has been read.
+  bool knows_manifests() const { return std::ranges::all_of(knows_source, std::identity()); }
+
+  void on_manifests(const StaticManifests& read, Now now) {
+    bool& knows = knows_source.at(static_cast<std::size_t>(read.source));
+    knows = knows || read.problem.empty();
     static_pods.on_manifests(read, now);
     eviction.on_pods_changed(now);
     end_unclaimed();
   }
 
   void end_unclaimed() {
-    if (begun && knows_files) workers.end_unclaimed();
+    if (begun && knows_manifests()) workers.end_unclaimed();
   }
 
-  /// Pods that are not there any more hold nothing.
+  /// Frees the devices, processors and memory of pods that no source knows any more.
   void forget_holdings_of_others() {
     std::set<std::string, std::less<>> uids;
     for (const api::Pod& pod : workers.all()) {
       if (!workers.is_finished(pod.metadata.uid)) uids.insert(pod.metadata.uid);
     }
     managers.keep_only(uids);
+    workers.keep_resources_of(uids);
   }
 
   AgentOptions options;
@@ -262,6 +281,7 @@ struct Agent::Parts {
   std::vector<HostCommand> host_commands;
   client::ApiClient api;
   client::ApiClient heartbeats;
+  client::ApiClient event_calls;  // has its own limit of requests per second
   client::EventRecorder events;
   AgentContext context;
   client::Informer<api::Node> nodes;
@@ -278,16 +298,16 @@ struct Agent::Parts {
   EvictionEngine eviction;
   NodeStatusEngine status;
   LeaseEngine lease;
-  std::function<void()> lease_elsewhere;  // empty: `lease` renews it
+  std::function<void()> lease_elsewhere;  // empty: `lease` renews the node's lease
   AllocatableEnforcement enforcement;
   ContainerGcEngine container_gc;
   ShutdownEngine shutdown;
   bool stopping = false;                     // report_stop() was called
   bool synced = false;                       // the pods in the API server have been listed
   bool begun = false;                        // running pods have been taken over
-  bool knows_machine = !machine.keeps_pods;  // and what is left there
-  bool knows_files = false;
-  std::optional<StaticManifests> files;  // read before that
+  bool knows_machine = !machine.keeps_pods;  // the runtime has reported what it still runs
+  std::array<bool, kManifestSources> knows_source{};
+  std::array<std::optional<StaticManifests>, kManifestSources> manifests;  // read before that
   Instant started;
   std::optional<double> registration_seconds;
   telemetry::Counter lease_failures;
@@ -301,9 +321,12 @@ Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, MachineInfo m
   SPILLWAY_TRY(reservation, node_reservation(capacity_of(machine, options), options, config.thresholds));
   SPILLWAY_TRY(sysctls, allowed_sysctls(options, machine));
   SPILLWAY_TRY(pinning, make_pinning(options, machine, reservation, checkpoints));
+  SPILLWAY_TRY(allocated, ResourceBook::parse(kAllocatedPodsFile, checkpoints.allocated_pods));
+  SPILLWAY_TRY(actuated, ResourceBook::parse(kActuatedPodsFile, checkpoints.actuated_pods));
   return std::unique_ptr<Agent>(new Agent(
       std::make_unique<Parts>(std::move(options), std::move(machine), rng, std::move(sinks), std::move(config),
-                              std::move(reservation), std::move(sysctls), history, checkpoints, std::move(pinning))));
+                              std::move(reservation), std::move(sysctls), history, checkpoints, std::move(pinning),
+                              ResourceBooks{std::move(allocated), std::move(actuated)})));
 }
 
 Agent::Agent(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -314,15 +337,15 @@ std::string_view Agent::name() const {
   return parts_->name;
 }
 
-void Agent::leave_lease(std::function<void()> on_registered) {
+void Agent::renew_lease_elsewhere(std::function<void()> on_registered) {
   parts_->lease_elsewhere = std::move(on_registered);
 }
 
 void Agent::listen(ObjectListener listener) {
   parts_->nodes.cache().listen(
-      {[heard = std::move(listener.on_node)](const auto&, const auto& after, Now) { heard(after); }});
+      {[notify = std::move(listener.on_node)](const auto&, const auto& after, Now) { notify(after); }});
   parts_->pods.cache().listen(
-      {[heard = std::move(listener.on_pod)](const auto& before, const auto& after, Now) { heard(before, after); }});
+      {[notify = std::move(listener.on_pod)](const auto& before, const auto& after, Now) { notify(before, after); }});
 }
 
 void Agent::start(Now now) {
@@ -336,6 +359,7 @@ void Agent::start(Now now) {
   p.managers.start();
   p.api.start(now);
   p.heartbeats.start(now);
+  p.event_calls.start(now);
   p.status.start(now);
   if (const auto problem = resolver_file_problem(p.options.dns)) {
     p.events.record(node_reference(p.options.node_name), client::EventType::kWarning, "CheckLimitsForResolvConf",
@@ -344,44 +368,76 @@ void Agent::start(Now now) {
   if (p.options.status_profile == StatusProfile::kLeases && !p.lease_elsewhere) p.lease.start(now);
   p.enforcement.start(now);
   p.container_gc.start(now);
-  if (p.options.static_pod_path.empty()) {
-    p.knows_files = true;
-    p.static_pods.on_manifests({}, now);
-  }
+  const auto report_none = [&](ManifestSource source) {
+    p.knows_source.at(static_cast<std::size_t>(source)) = true;
+    p.static_pods.on_manifests({.files = {}, .problem = {}, .source = source}, now);
+  };
+  if (p.options.static_pod_path.empty()) report_none(ManifestSource::kFiles);
+  if (p.options.static_pod_url.empty()) report_none(ManifestSource::kUrl);
   p.eviction.start(now);
 }
 
 void Agent::on_api_event(const client::ApiEvent& event, Now now) {
   const client::CallId id = std::visit([](const auto& each) { return each.id; }, event);
-  (id > kHeartbeatIds ? parts_->heartbeats : parts_->api).on_api_event(event, now);
+  client::ApiClient& client = id > kHeartbeatIds ? parts_->heartbeats
+                              : id > kEventIds   ? parts_->event_calls
+                                                 : parts_->api;
+  client.on_api_event(event, now);
 }
 
 void Agent::on_wakeup(Now now) {
-  parts_->heartbeats.on_wakeup(now);
-  parts_->api.on_wakeup(now);
+  for (client::ApiClient* each : parts_->clients()) each->on_wakeup(now);
 }
 
 std::optional<Instant> Agent::next_wakeup() const {
-  const std::optional<Instant> heartbeat = parts_->heartbeats.next_wakeup();
-  const std::optional<Instant> other = parts_->api.next_wakeup();
-  return heartbeat && other ? std::min(heartbeat, other) : (heartbeat ? heartbeat : other);
+  std::optional<Instant> next;
+  for (const client::ApiClient* each : parts_->clients()) {
+    const std::optional<Instant> due = each->next_wakeup();
+    if (due && (!next || *due < *next)) next = due;
+  }
+  return next;
 }
 
 std::vector<client::ApiCommand> Agent::take_api_commands() {
-  std::vector<client::ApiCommand> commands = parts_->heartbeats.take_api_commands();
-  std::vector<client::ApiCommand> others = parts_->api.take_api_commands();
-  if (commands.empty()) return others;
-  std::ranges::move(others, std::back_inserter(commands));
+  std::vector<client::ApiCommand> commands;
+  for (client::ApiClient* each : parts_->clients()) {
+    std::vector<client::ApiCommand> more = each->take_api_commands();
+    if (commands.empty()) {
+      commands = std::move(more);
+    } else {
+      std::ranges::move(more, std::back_inserter(commands));
+    }
+  }
   return commands;
 }
 
 void Agent::on_manifests(const StaticManifests& read, Now now) {
   Parts& p = *parts_;
   if (p.knows_machine) {
-    p.on_files(read, now);
+    p.on_manifests(read, now);
   } else {
-    p.files = read;
+    p.manifests.at(static_cast<std::size_t>(read.source)) = read;
   }
+}
+
+std::vector<PodParts> Agent::held_parts() const {
+  std::vector<PodParts> pods;
+  for (const api::Pod& pod : parts_->workers.all()) {
+    const std::string& uid = pod.metadata.uid;
+    if (parts_->workers.is_finished(uid)) continue;
+    PodParts& made = pods.emplace_back(PodParts{pod.metadata.ns, pod.metadata.name, {}});
+    const auto add = [&](const api::Container& container) {
+      made.containers.push_back({container.name, parts_->managers.held_by(uid, container.name)});
+    };
+    for (const api::Container& each : pod.spec.init_containers)
+      if (each.restart_policy == "Always") add(each);
+    for (const api::Container& each : pod.spec.containers) add(each);
+  }
+  return pods;
+}
+
+HeldParts Agent::allocatable_parts() const {
+  return parts_->managers.allocatable();
 }
 
 void Agent::on_device_event(const DeviceEvent& event, Now now) {
@@ -432,6 +488,8 @@ void Agent::on_host_event(const HostEvent& event, Now now) {
 
     void operator()(const GroupLimited& e) const { p.enforcement.on_limited(e, now); }
 
+    void operator()(const PodResized& e) const { p.workers.on_resized(e, now); }
+
     void operator()(const HttpAnswered& e) const { p.workers.on_http_answered(e, now); }
 
     void operator()(const TcpTried& e) const { p.workers.on_tcp_tried(e, now); }
@@ -465,13 +523,13 @@ void Agent::on_host_event(const HostEvent& event, Now now) {
     }
 
     void operator()(const RuntimeReported& e) const {
-      const bool stands_otherwise = e.problem != p.runtime.problem || e.network_problem != p.runtime.network_problem ||
-                                    e.version != p.runtime.version || e.handlers != p.runtime.handlers ||
-                                    e.supplemental_groups_policy != p.runtime.supplemental_groups_policy;
+      const bool changed = e.problem != p.runtime.problem || e.network_problem != p.runtime.network_problem ||
+                           e.version != p.runtime.version || e.handlers != p.runtime.handlers ||
+                           e.supplemental_groups_policy != p.runtime.supplemental_groups_policy;
       if (!e.version.empty()) p.machine.container_runtime_version = e.version;
       p.runtime = e;
       p.workers.know_handlers(e.handlers);
-      if (stands_otherwise) p.status.report_soon(now);
+      if (changed) p.status.report_soon(now);
     }
   };
 
@@ -493,7 +551,10 @@ void Agent::report_stop(std::function<void(Now)> done, Now now) {
 }
 
 std::vector<HostCommand> Agent::take_host_commands() {
-  return std::exchange(parts_->host_commands, {});
+  std::vector<HostCommand> commands = parts_->workers.take_saves();
+  if (commands.empty()) return std::exchange(parts_->host_commands, {});
+  std::ranges::move(std::exchange(parts_->host_commands, {}), std::back_inserter(commands));
+  return commands;
 }
 
 const AgentOptions& Agent::options() const {
@@ -517,7 +578,7 @@ std::shared_ptr<const api::Summary> Agent::last_summary() const {
 }
 
 api::Json Agent::decisions(Now now) const {
-  return decision_list(parts_->options.node_name, parts_->eviction.standing(now), parts_->decisions.kept());
+  return decision_list(parts_->options.node_name, parts_->eviction.current_decision(now), parts_->decisions.kept());
 }
 
 api::Json Agent::state(Now now) const {
@@ -528,7 +589,7 @@ api::Json Agent::state(Now now) const {
                               {"waiting", static_cast<std::uint64_t>(client.waiting())}});
   };
   const auto cache_state = [now](const auto& informer) {
-    return api::Json::object({{"heardAgeSeconds", age_of(informer.last_heard(), now)},
+    return api::Json::object({{"heardAgeSeconds", age_of(informer.last_received(), now)},
                               {"lists", informer.lists()},
                               {"objects", static_cast<std::uint64_t>(informer.cache().size())},
                               {"undecodable", informer.undecodable()}});

@@ -6,6 +6,7 @@
 // Source: Kubernetes docs, "Nodes", "Node-pressure Eviction", "Pod Lifecycle"; spec "Node agent".
 #pragma once
 
+#include "agent/contract/held_resources.h"
 #include "agent/contract/journal.h"
 #include "agent/contract/options.h"
 #include "agent/contract/ports.h"
@@ -44,15 +45,15 @@ class Agent final : public client::ApiEngine {
                                                const Checkpoints& checkpoints = {});
   ~Agent() override;
 
-  /// Leaves renewing the lease to another engine (LeaseKeeper). `on_registered` is called when the node has been
+  /// Lets another engine (LeaseKeeper) renew the lease. `on_registered` is called when the node has been
   /// registered. Before start().
-  void leave_lease(std::function<void()> on_registered);
+  void renew_lease_elsewhere(std::function<void()> on_registered);
 
-  /// Hears of this node's object and of its pods as the API server has them, after the agent has taken each change.
+  /// Receives this node's object and its pods as the API server has them, after the agent has taken each change.
   struct ObjectListener {
     std::function<void(const std::shared_ptr<const api::Node>& node)> on_node;  // null: deleted
     std::function<void(const std::shared_ptr<const api::Pod>& before, const std::shared_ptr<const api::Pod>& after)>
-        on_pod;  // null: it was not there, it is deleted
+        on_pod;  // `before` null: the pod is new; `after` null: it is deleted
   };
 
   /// Called inside a step of the agent: a listener that ends the agent does so later. Before start().
@@ -66,18 +67,24 @@ class Agent final : public client::ApiEngine {
   std::vector<client::ApiCommand> take_api_commands() override;
 
   void on_host_event(const HostEvent& event, Now now);
-  /// The same; an observation is kept as it is, without a copy.
+  /// The same event, shared: an observation is kept without a copy.
   void on_host_event(const std::shared_ptr<const HostEvent>& event, Now now);
   /// Commands since the last call, in order.
   std::vector<HostCommand> take_host_commands();
-  /// The manifests below options().static_pod_path: called after the start and after every change.
+  /// The manifests of options().static_pod_path or static_pod_url: called after the start and after every change.
   void on_manifests(const StaticManifests& read, Now now);
+
+  /// The parts of the node that containers hold for themselves: containers and sidecars of pods that have not ended.
+  std::vector<PodParts> held_parts() const;
+  /// The parts of the node that pods can hold, held or not.
+  HeldParts allocatable_parts() const;
   void on_device_event(const DeviceEvent& event, Now now);
   /// Commands since the last call, in order.
   std::vector<DeviceCommand> take_device_commands();
 
-  /// The node shuts down: ends the pods by their priority, refuses new ones, reports the node not ready. `done` is
-  /// called when they have ended or their time is over. False: no shutdownGracePeriod is configured, nothing happens.
+  /// Called when the machine shuts down: ends the pods by their priority, refuses new ones and reports the node not
+  /// ready. `done` is called when all pods have ended or their time is over. False: no shutdownGracePeriod is
+  /// configured, and nothing happens.
   bool shut_down(std::function<void(Now)> done, Now now);
   /// The process ends its pods and itself: the node is reported not ready, in the words of a node that shuts down.
   /// `done` is called once, when that is written or cannot be written, after kLastReportWait at the latest.

@@ -1,6 +1,6 @@
 #include "apiserver/store_overrides.h"
 
-#include "apiserver/kinds/kind_table.h"
+#include "apiserver/kinds/kind_rows.h"
 #include "apiserver/resource/resource_registry.h"
 #include "base/edit_distance.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 /// Objects of these kinds decide who has which rights, or whether objects of other kinds are valid: two stores would
 /// have to agree on them.
-constexpr std::array<std::string_view, 25> kStay{"/limitranges",
+constexpr std::array<std::string_view, 28> kStay{"/limitranges",
                                                  "/namespaces",
                                                  "/nodes",
                                                  "/persistentvolumeclaims",
@@ -31,7 +31,10 @@ constexpr std::array<std::string_view, 25> kStay{"/limitranges",
                                                  "admissionregistration.k8s.io/validatingadmissionpolicybindings",
                                                  "admissionregistration.k8s.io/validatingwebhookconfigurations",
                                                  "certificates.k8s.io/certificatesigningrequests",
+                                                 "flowcontrol.apiserver.k8s.io/flowschemas",
+                                                 "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations",
                                                  "networking.k8s.io/ingressclasses",
+                                                 "networking.k8s.io/ipaddresses",
                                                  "node.k8s.io/runtimeclasses",
                                                  "policy/poddisruptionbudgets",
                                                  "rbac.authorization.k8s.io/clusterrolebindings",
@@ -120,7 +123,7 @@ StorePlan plan_of(std::vector<std::string> servers, const std::map<std::string, 
 
 Result<std::vector<StorePlan>> plan_stores(const std::vector<std::string>& main_servers,
                                            const std::vector<StoreOverride>& overrides) {
-  const ResourceRegistry registry(kinds::kind_hooks);
+  const ResourceRegistry registry(kinds::kind_rows());
   const std::set<std::string> main = url_set(main_servers);
   std::set<std::string> seen;
   std::vector<std::vector<std::string>> servers;  // endpoints of each store, as first given
@@ -128,8 +131,9 @@ Result<std::vector<StorePlan>> plan_stores(const std::vector<std::string>& main_
   for (const StoreOverride& asked : overrides) {
     SPILLWAY_TRY(resource, find_overridden(registry, asked.resource));
     if (std::ranges::find(kStay, asked.resource) != kStay.end()) {
-      return refuse_override("{}: other requests are judged by its objects, so they stay in the etcd of --etcd-servers",
-                             asked.resource);
+      return refuse_override(
+          "{}: other requests are authorized by its objects, so they stay in the etcd of --etcd-servers",
+          asked.resource);
     }
     if (!seen.insert(asked.resource).second) return refuse_override("{} is given twice", asked.resource);
     const std::set<std::string> urls = url_set(asked.servers);

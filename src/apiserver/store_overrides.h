@@ -19,7 +19,7 @@ struct StoreOverride {
 };
 
 struct StorePlan {
-  std::vector<std::string> servers;    // as they were given
+  std::vector<std::string> servers;    // servers as in the flag
   std::vector<std::string> resources;  // "/events", "coordination.k8s.io/leases": in alphabetical order
   std::vector<std::string> storages;   // Resource::storage of each
   std::string name;                    // "events,leases.coordination.k8s.io"

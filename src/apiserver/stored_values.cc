@@ -1,7 +1,7 @@
 #include "apiserver/stored_values.h"
 
 #include "api/json/json.h"
-#include "apiserver/kinds/kind_table.h"
+#include "apiserver/kinds/kind_rows.h"
 #include "apiserver/read/stored_form.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ std::string problem_of(const Resource& resource, std::string_view place, const a
 }
 
 /// Decoded and encoded again, in the form that it has.
-std::string note_of(const Resource& resource, std::string_view value, AtRest& at_rest) {
+std::string remark_of(const Resource& resource, std::string_view value, AtRest& at_rest) {
   if (!at_rest.unknown_fields.empty()) return unknown_fields_warning(at_rest.unknown_fields);
   if (at_rest.is_text) return {};
   const std::string again = encode_stored(resource, at_rest.document, at_rest.media_type);
@@ -38,7 +38,7 @@ std::string note_of(const Resource& resource, std::string_view value, AtRest& at
 
 }  // namespace
 
-StoredValues::StoredValues() : table_(ResourceRegistry(kinds::kind_hooks).table()) {}
+StoredValues::StoredValues() : table_(ResourceRegistry(kinds::kind_rows()).table()) {}
 
 const Resource* StoredValues::resource_of(std::string_view key) const {
   for (const Resource& resource : table_->all()) {
@@ -64,7 +64,7 @@ StoredValues::Verdict StoredValues::check(std::string_view key, std::string_view
   Result<AtRest> at_rest = decode_stored(*resource, value);
   if (!at_rest) return {name_of(*resource), at_rest.error().message, {}};
   std::string problem = problem_of(*resource, key.substr(resource->storage.size()), at_rest->document);
-  return {name_of(*resource), std::move(problem), note_of(*resource, value, *at_rest)};
+  return {name_of(*resource), std::move(problem), remark_of(*resource, value, *at_rest)};
 }
 
 }  // namespace spillway::apiserver

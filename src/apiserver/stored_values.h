@@ -18,7 +18,7 @@ class StoredValues {
   struct Verdict {
     std::string resource;  // "pods", "deployments.apps", or kUnknown
     std::string problem;   // the fault and the expected form; empty: none
-    std::string note;      // side effects of the next write: lost fields, other bytes; empty: none
+    std::string remark;    // side effects of the next write: lost fields, other bytes; empty: none
   };
 
   StoredValues();

@@ -17,7 +17,7 @@ class CopyOnWrite {
 
   explicit CopyOnWrite(T value) : node_(new Node(std::move(value))) {}  // NOLINT(cppcoreguidelines-owning-memory)
 
-  /// Not noexcept, so that a variant copies before it releases its value: the other may be inside of that.
+  /// Not noexcept: a variant must copy before it destroys its value, because the source may be inside that value.
   CopyOnWrite(const CopyOnWrite& other) : node_(other.node_) {
     if (node_ != nullptr) node_->holders.fetch_add(1, std::memory_order_relaxed);
   }
@@ -36,7 +36,7 @@ class CopyOnWrite {
     return node_ != nullptr ? node_->value : empty;
   }
 
-  /// The value, to be changed: from now on this holder has it for itself.
+  /// The value for changes: it is copied first if other holders share it.
   T& write() {
     if (node_ == nullptr) {
       node_ = new Node(T());  // NOLINT(cppcoreguidelines-owning-memory)
@@ -61,7 +61,7 @@ class CopyOnWrite {
     T value;
   };
 
-  /// Acquires: what another holder did before it let go has happened.
+  /// Acquire: sees the writes that another holder made before it released the value.
   bool is_sole() const { return node_->holders.load(std::memory_order_acquire) == 1; }
 
   void release() {

@@ -30,7 +30,7 @@ class NearestWord {
 
  private:
   std::string_view word_;
-  std::size_t limit_;  // a candidate has to be nearer than this
+  std::size_t limit_;  // a candidate must be closer than this
   std::string found_;
 };
 

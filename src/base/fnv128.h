@@ -8,7 +8,7 @@
 
 namespace spillway {
 
-/// The digest; compares as its octets do, the most significant first.
+/// The digest; compares like its octets, the most significant first.
 struct Fnv128 {
   std::uint64_t high = 0;
   std::uint64_t low = 0;

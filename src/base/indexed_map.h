@@ -20,7 +20,7 @@ class IndexedMap {
   using iterator = typename Ordered::iterator;
   using const_iterator = typename Ordered::const_iterator;
 
-  /// Smaller ones are looked up in the tree.
+  /// Smaller maps are searched in the tree.
   static constexpr std::size_t kIndexedFrom = 128;
 
   IndexedMap() = default;
@@ -60,7 +60,7 @@ class IndexedMap {
       if (known != index_.end()) return {known->second, false};
     }
     const auto made = elements_.emplace(key, T());
-    if (made.second) note(made.first);
+    if (made.second) add_to_index(made.first);
     return made;
   }
 
@@ -69,7 +69,7 @@ class IndexedMap {
   void erase(iterator element) {
     index_.erase(element->first);
     elements_.erase(element);
-    if (elements_.size() < kIndexedFrom / 2 && !index_.empty()) index_ = {};  // with its buckets
+    if (elements_.size() < kIndexedFrom / 2 && !index_.empty()) index_ = {};  // the hash table with its buckets
   }
 
   void clear() {
@@ -79,7 +79,7 @@ class IndexedMap {
 
  private:
   /// The index has all elements or none.
-  void note(iterator made) {
+  void add_to_index(iterator made) {
     if (!index_.empty()) {
       index_.emplace(made->first, made);
     } else if (elements_.size() >= kIndexedFrom) {
@@ -88,7 +88,7 @@ class IndexedMap {
   }
 
   Ordered elements_;
-  std::unordered_map<std::string_view, iterator> index_;  // the keys lie in the elements
+  std::unordered_map<std::string_view, iterator> index_;  // points to keys in the elements
 };
 
 }  // namespace spillway

@@ -1,6 +1,4 @@
-// JSON's strings: what documents and log lines quote text with.
-// Thread: any.
-// Source: RFC 8259, section 7.
+// JSON strings, for quoting text in documents and log lines. Thread: any. Source: RFC 8259, section 7.
 #pragma once
 
 #include <string>

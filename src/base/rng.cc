@@ -42,7 +42,8 @@ std::uint64_t Rng::next() {
 
 std::uint64_t Rng::below(std::uint64_t bound) {
   SPILLWAY_CHECK(bound > 0);
-  const std::uint64_t limit = (0 - bound) % bound;  // values below it would be favoured
+  // smaller numbers are drawn again, because the remainder would favour some results
+  const std::uint64_t limit = (0 - bound) % bound;
   for (;;) {
     const std::uint64_t x = next();
     if (x >= limit) return x % bound;

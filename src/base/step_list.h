@@ -1,5 +1,5 @@
-// The place of an operation in the list of its steps: what a class has that waits for answers, and whose functions are
-// its steps (docs/adr/0072-writes-as-lists-of-steps.md). Thread: loop.
+// The current step of an operation that waits for answers and whose steps are functions of its class
+// (docs/adr/0072-writes-as-lists-of-steps.md). Thread: loop.
 #pragma once
 
 #include <algorithm>

@@ -46,7 +46,7 @@ bool TokenBucket::try_take(Instant now) {
 
 bool TokenBucket::take_continuous(Instant now) {
   const double rate = static_cast<double>(rate_);
-  if (rate == 0) {  // never refilled: what the burst holds and no more
+  if (rate == 0) {  // never refilled: only the burst
     if (burst_ < 1) return false;
     --burst_;
     return true;

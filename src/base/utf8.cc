@@ -37,7 +37,7 @@ constexpr char32_t kNotUtf8 = 0xfffd;
 /// True if the character moves, hides or reorders its surroundings.
 bool is_unprintable(char32_t c) {
   if (c < 0x20) return c != U'\t' && c != U'\n';
-  if (c >= 0x7f && c <= 0x9f) return true;  // C1: one of them begins a sequence as ESC [ does
+  if (c >= 0x7f && c <= 0x9f) return true;  // C1 controls: one of them begins a sequence as ESC [ does
   return (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
@@ -54,7 +54,7 @@ char32_t code_of(std::string_view sequence) {
   return code;
 }
 
-/// The first from there on.
+/// The first character that must be replaced, from this offset on.
 std::optional<Unprintable> find_unprintable(std::string_view text, std::size_t from) {
   for (std::size_t at = from; at < text.size();) {
     const std::size_t length = utf8_length(text.substr(at));

@@ -21,7 +21,7 @@ std::optional<std::size_t> find_non_text(std::string_view bytes);
 
 /// The text for a terminal: each byte of such a character, and each that is not UTF-8, as a question mark.
 std::string printable(std::string_view bytes);
-/// The same for a cell or one line: line feeds and tabs as blanks.
+/// The text for a cell or one line of a terminal: line feeds and tabs become blanks.
 std::string printable_line(std::string_view bytes);
 /// The text for a terminal, with the colours of this program: like printable(), but ESC [ digits m is kept.
 std::string printable_painted(std::string_view bytes);

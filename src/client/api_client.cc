@@ -234,7 +234,7 @@ void ApiClient::enter(Now now) {
   undated_.clear();
 }
 
-void ApiClient::leave(Now now) {
+void ApiClient::exit(Now now) {
   pump();
   if (!on_synced_.empty() && synced()) {
     for (const auto& action : std::exchange(on_synced_, {})) action(now);
@@ -247,7 +247,7 @@ void ApiClient::start(Now now) {
   enter(now);
   started_ = true;
   for (InformerBase* informer : informers_) informer->list(now);
-  leave(now);
+  exit(now);
 }
 
 void ApiClient::on_api_event(const ApiEvent& event, Now now) {
@@ -268,7 +268,7 @@ void ApiClient::on_api_event(const ApiEvent& event, Now now) {
       informer->on_end(*end, now);
     }
   }
-  leave(now);
+  exit(now);
 }
 
 void ApiClient::expire(Now now) {
@@ -300,7 +300,7 @@ void ApiClient::on_wakeup(Now now) {
     action(now);
     it = timers_.upper_bound(key);  // the action may have set or cancelled any
   }
-  leave(now);
+  exit(now);
 }
 
 std::optional<Instant> ApiClient::next_wakeup() const {

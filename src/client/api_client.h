@@ -126,7 +126,7 @@ class ApiClient {
   };
 
   CallId send(api::Request request, std::function<void(const CallDone&, Now)> done);
-  /// Sends what may be sent.
+  /// Sends queued calls, as far as the bounds permit.
   void pump();
   void transmit(Waiting call, std::optional<Duration> rate_limited_for);
   /// `document` null: no body.
@@ -135,7 +135,7 @@ class ApiClient {
   CallId open_watch(std::string target, InformerBase& informer);
   void close_watch(CallId id);
   void enter(Now now);
-  void leave(Now now);
+  void exit(Now now);
   void expire(Now now);
 
   std::string user_agent_;

@@ -25,7 +25,8 @@ using CallId = std::uint64_t;
 struct SendCall {
   CallId id = 0;
   api::Request request;
-  std::optional<Duration> rate_limited_for = {};  // wait for its turn; absent: its kind is not limited
+  // time that the request waited for the rate limit; absent: its kind is not limited
+  std::optional<Duration> rate_limited_for = {};
 };
 
 struct OpenWatch {
@@ -33,7 +34,7 @@ struct OpenWatch {
   api::Request request;
 };
 
-/// Ends a watch; no event of it follows.
+/// Ends a watch; no event of this watch follows.
 struct CloseWatch {
   CallId id = 0;
 };
@@ -51,8 +52,8 @@ struct CallDone {
 /// One event of a watch: {"type":…,"object":…} as one complete JSON document, parsed, or both.
 struct WatchFrame {
   CallId id = 0;
-  std::shared_ptr<const std::string> document;  // null if it did not arrive as JSON
-  api::WatchDocumentPtr event = {};             // the same, parsed; null if it arrived as bytes only
+  std::shared_ptr<const std::string> document;  // null if the event did not arrive as JSON
+  api::WatchDocumentPtr event = {};             // the parsed event; null if it arrived as bytes only
 };
 
 /// The watch is over. An error carries the API's reason (kExpired for 410) or kServiceUnavailable.

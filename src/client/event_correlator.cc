@@ -11,7 +11,7 @@ constexpr float kRefillRate = 1.0F / static_cast<float>(std::chrono::duration_ca
 
 CorrelatedEvent EventCorrelator::correlate(EventKey event, Instant now) {
   api::ObjectReference object = event.about;
-  object.field_path.clear();  // events of its containers count as its own
+  object.field_path.clear();  // events of a pod's containers count as the pod's
   CorrelatedEvent correlated{.key = std::move(event), .message = {}, .passes = true};
   EventKey& key = correlated.key;
   correlated.message = key.message;
@@ -20,7 +20,7 @@ CorrelatedEvent EventCorrelator::correlate(EventKey event, Instant now) {
       similar_.use({object, key.type, key.reason}, now, [] { return std::set<std::string>(); });
   texts.insert(key.message);
   if (texts.size() >= limits_.similar_max) {
-    texts.erase(key.message);  // the others keep their own events
+    texts.erase(key.message);  // other messages keep their own events
     correlated.message.insert(0, kCombinedPrefix);
     key.about = object;
     key.message.clear();

@@ -31,7 +31,7 @@ inline constexpr std::string_view kCombinedPrefix = "(combined from similar even
 
 /// The key by which two events of a source count as the same event.
 struct EventKey {
-  api::ObjectReference about;  // without its resource version
+  api::ObjectReference about;  // object reference without resourceVersion
   EventType type = EventType::kNormal;
   std::string reason;
   std::string message;    // empty for combined events
@@ -59,7 +59,7 @@ class EventCorrelator {
         similar_(limits.known_max, kSimilarWithin),
         buckets_(limits.known_max, kObjectRefill * limits.object_burst) {}
 
-  /// `event`: as it was recorded; not combined.
+  /// `event`: as recorded, before it is combined.
   CorrelatedEvent correlate(EventKey event, Instant now);
 
  private:
@@ -67,7 +67,7 @@ class EventCorrelator {
 
   Limits limits_;
   RecentMap<SimilarKey, std::set<std::string>> similar_;  // texts
-  RecentMap<api::ObjectReference, TokenBucket> buckets_;  // full ones may be dropped
+  RecentMap<api::ObjectReference, TokenBucket> buckets_;  // sources with full buckets may be dropped
 };
 
 }  // namespace spillway::client

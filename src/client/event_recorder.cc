@@ -76,7 +76,7 @@ void EventRecorder::enqueue(const EventKey& key, Known& known) {
   queue_.push_back(key);
 }
 
-/// The entry of this key, which has an event now.
+/// Moves the entry of this key behind all others, since its event is the newest.
 EventRecorder::Known& EventRecorder::use(const EventKey& key, Now now) {
   if (const auto found = known_.find(key); found != known_.end()) {
     by_use_.splice(by_use_.end(), by_use_, found->second.place);

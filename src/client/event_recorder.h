@@ -30,7 +30,7 @@ class EventRecorder {
     std::size_t in_flight_max = 8;
     int attempts_max = 4;
     std::size_t similar_max = kSimilarMax;  // passed on to the correlator
-    int object_burst = kObjectBurst;        // the same
+    int object_burst = kObjectBurst;        // passed on to the correlator
   };
 
   /// `component`: "node-controller"; `host`: the node an agent runs on, else empty.
@@ -52,7 +52,7 @@ class EventRecorder {
     std::string name;     // empty until posted
     std::string message;  // the text of the latest event
     std::int32_t count = 0;
-    std::int32_t count_due = 0;  // when the last one was sent; later ones wait for the next
+    std::int32_t count_due = 0;  // count when the last request was sent; later ones wait for the next
     std::int32_t count_written = 0;
     WallTime first{};
     WallTime last{};
@@ -79,13 +79,13 @@ class EventRecorder {
   Limits limits_;
   EventCorrelator correlator_;
   std::map<EventKey, Known> known_;
-  std::list<const EventKey*> by_use_;  // all entries, the one whose last event is oldest first
+  std::list<const EventKey*> by_use_;  // all entries, the one with the oldest event first
   std::deque<EventKey> queue_;
   std::size_t in_flight_ = 0;
   std::uint64_t dropped_ = 0;
 };
 
-/// A reference to a decoded object, as events carry it. Nodes are named by their name in uid too, as upstream does.
+/// A reference to a decoded object, as events carry it.
 template <typename T>
 api::ObjectReference reference_to(const T& object) {
   return {.kind = std::string(T::kKind),

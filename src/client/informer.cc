@@ -77,7 +77,7 @@ void InformerBase::on_page(const CallDone& answer, Now now) {
   const Result<api::Json> page = parsed ? Result<api::Json>(*parsed) : api::parse_json(answer.response->body);
   if (!page) return fail(make_error(ErrorCode::kInternalError, "list of {} is not JSON", path_));
   if (++pages_ > kPagesMax) return fail(make_error(ErrorCode::kInternalError, "list of {} does not end", path_));
-  last_heard_ = now.mono;
+  last_received_ = now.mono;
   const api::Json* items = page->find("items");
   if (items != nullptr && items->if_array() != nullptr) {
     for (const api::Json& item : *items->if_array()) on_put(item, nullptr, now);
@@ -111,8 +111,8 @@ void InformerBase::arm_silence_timer(Instant due) {
   client_.at(due, [this](Now now) {
     silence_timer_armed_ = false;
     if (!watch_) return;
-    const Instant heard = last_heard_ ? std::max(*last_heard_, watch_opened_) : watch_opened_;
-    const Instant limit = heard + client_.limits_.watch_silence;
+    const Instant received = last_received_ ? std::max(*last_received_, watch_opened_) : watch_opened_;
+    const Instant limit = received + client_.limits_.watch_silence;
     if (now.mono < limit) return arm_silence_timer(limit);
     end_silence(now);
   });
@@ -151,7 +151,7 @@ void InformerBase::on_event(std::string_view type, const api::Json& object, std:
     const int http_status = status && *status >= 400 && *status < 600 ? static_cast<int>(*status) : 500;
     return abort_watch(error_of_answer(http_status, api::to_text(object)), now);
   }
-  last_heard_ = now.mono;
+  last_received_ = now.mono;
   if (type == "ADDED" || type == "MODIFIED") {
     on_put(object, decoded, now);
   } else if (type == "DELETED") {

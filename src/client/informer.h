@@ -29,7 +29,7 @@ class InformerBase {
   InformerBase(const InformerBase&) = delete;
   InformerBase& operator=(const InformerBase&) = delete;
 
-  /// True if it has listed completely at least once, or need not.
+  /// True if it has listed completely at least once, or its collection is optional and unreadable.
   bool synced() const { return synced_ || (need_ == Need::kOptional && refusal_.has_value()); }
 
   const std::string& path() const { return path_; }
@@ -40,7 +40,7 @@ class InformerBase {
   const std::optional<Error>& refusal() const { return refusal_; }
 
   /// The time of the server's last message on this collection (a page, an event, a bookmark); nullopt: never.
-  std::optional<Instant> last_heard() const { return last_heard_; }
+  std::optional<Instant> last_received() const { return last_received_; }
 
   /// Objects that did not decode, since the start.
   std::uint64_t undecodable() const { return undecodable_; }
@@ -51,8 +51,8 @@ class InformerBase {
   /// Lists begun, since the start: the number of the last one.
   std::uint64_t lists_begun() const { return lists_begun_; }
 
-  /// The number of the last one that was completed; 0: none. What was written when fewer had begun is in the cache, or
-  /// has gone again.
+  /// The number of the last completed list; 0: none. Objects that were written before that list began are in the cache,
+  /// or deleted again.
   std::uint64_t last_whole_list() const { return last_whole_list_; }
 
  protected:
@@ -63,7 +63,7 @@ class InformerBase {
   /// other informer gets the object.
   virtual void on_put(const api::Json& object, std::any* decoded, Now now) = 0;
   virtual void on_deleted(const api::Json& object, Now now) = 0;
-  /// The list is complete: objects that were not put since on_list_started() are gone.
+  /// The list is complete: objects without a put() since on_list_started() were deleted.
   virtual void on_list_completed(Now now) = 0;
 
   void count_undecodable() { ++undecodable_; }
@@ -89,7 +89,7 @@ class InformerBase {
   std::optional<Error> refusal_;
   WatchSession session_;
   std::optional<CallId> watch_;
-  std::optional<Instant> last_heard_;
+  std::optional<Instant> last_received_;
   Instant watch_opened_{};
   bool silence_timer_armed_ = false;
   bool listing_ = false;

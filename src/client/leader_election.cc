@@ -254,22 +254,22 @@ LeaseGuard::LeaseGuard(Options options, Rng rng, Listener listener)
 
 void LeaseGuard::start(Now now) {
   client_.start(now);
-  look(now);
+  read_lease(now);
 }
 
-void LeaseGuard::look(Now) {
+void LeaseGuard::read_lease(Now) {
   client_.get(object_path(kLeaseVersion, "leases", options_.ns, options_.name),
-              [this](const Result<api::Json>& outcome, Now now) { judge(outcome, now); });
+              [this](const Result<api::Json>& outcome, Now now) { on_lease(outcome, now); });
 }
 
-void LeaseGuard::judge(const Result<api::Json>& lease, Now now) {
-  client_.at(now.mono + options_.period, [this](Now then) { look(then); });
+void LeaseGuard::on_lease(const Result<api::Json>& lease, Now now) {
+  client_.at(now.mono + options_.period, [this](Now then) { read_lease(then); });
   if (!lease && lease.error().code != ErrorCode::kNotFound) return;  // unknown: read again
   if (lease) observed_.see(*lease, now.mono);
   const bool held = lease && observed_.is_held(now.mono, options_.lease_duration);
   // One reading of a lease does not show its age: a change does.
   if (held && observed_.moved()) return listener_.on_held(observed_.holder(), now);
-  if (!held && !std::exchange(told_free_, true)) listener_.on_free(now);
+  if (!held && !std::exchange(reported_free_, true)) listener_.on_free(now);
 }
 
 }  // namespace spillway::client

@@ -31,7 +31,7 @@ namespace spillway::client {
 /// Decides if a lease is held, by the time when its content was last seen to change.
 class LeaseObservation {
  public:
-  /// The lease as it was just read.
+  /// The lease as read last.
   void see(const api::Json& lease, Instant now);
 
   /// The identity of the holder; empty: the lease is free.
@@ -61,12 +61,12 @@ class LeaderElection final : public ApiEngine {
     Duration lease_duration = seconds(15);
     Duration renew_deadline = seconds(10);
     Duration retry_period = seconds(2);
-    /// Annotations that the leader keeps on the lease: for example the address at which it can be asked.
+    /// Annotations that the leader keeps on the lease: for example its address.
     std::map<std::string, std::string> annotations;
   };
 
   struct Listener {
-    /// Called each time it begins to lead.
+    /// Called each time this process begins to lead.
     std::function<void(Now)> on_elected;
     /// Called each time its term ends: engines that act must be destroyed, a later term begins anew. The elector
     /// continues to take part. `why`: one line.
@@ -189,14 +189,14 @@ class LeaseGuard final : public ApiEngine {
   std::vector<ApiCommand> take_api_commands() override { return client_.take_api_commands(); }
 
  private:
-  void look(Now now);
-  void judge(const Result<api::Json>& lease, Now now);
+  void read_lease(Now now);
+  void on_lease(const Result<api::Json>& lease, Now now);
 
   Options options_;
   Listener listener_;
   ApiClient client_;
   LeaseObservation observed_;
-  bool told_free_ = false;
+  bool reported_free_ = false;
 };
 
 }  // namespace spillway::client

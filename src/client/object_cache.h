@@ -1,5 +1,5 @@
-// Local copies of watched objects, by namespace/name, with listeners: what an informer keeps.
-// Thread: loop. Iteration is in key order, hence deterministic.
+// Local copies of watched objects, by namespace/name, with listeners; kept by an informer. Thread: loop. Iteration is
+// in key order, hence deterministic.
 #pragma once
 
 #include "base/time.h"

@@ -17,7 +17,7 @@ class RecentMap {
   /// `kept`: the time for which an unused entry stays.
   RecentMap(std::size_t size_max, Duration kept) : size_max_(size_max), kept_(kept) {}
 
-  /// The entry of this key, now used; `fresh`, if there was none.
+  /// The entry of this key, marked as used; `fresh`, if there was none.
   template <typename Fresh>
   Value& use(const Key& key, Instant now, const Fresh& fresh) {
     while (!by_use_.empty() && now - by_use_.front().used > kept_) drop_oldest();

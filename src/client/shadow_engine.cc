@@ -43,7 +43,7 @@ std::optional<Instant> ShadowEngine::next_wakeup() const {
 
 void ShadowEngine::answer_writes(Now now) {
   for (const SendCall& call : std::exchange(writes_, {})) {
-    if (!is_event(call.request)) note(call.request, now);
+    if (!is_event(call.request)) record(call.request, now);
     inner_->on_api_event(
         CallDone{call.id,
                  api::Response{404, {}, R"({"kind":"Status","status":"Failure","reason":"NotFound","code":404})"}},
@@ -51,7 +51,7 @@ void ShadowEngine::answer_writes(Now now) {
   }
 }
 
-void ShadowEngine::note(const api::Request& request, Now now) {
+void ShadowEngine::record(const api::Request& request, Now now) {
   const Duration memory = options_.patience * 10;
   std::erase_if(wants_, [&](const auto& entry) { return now.mono - entry.second.last > memory; });
   const std::string write = fmt::format("{} {}", api::to_string(request.method), request.target);

@@ -26,7 +26,8 @@ class ShadowEngine final : public ApiEngine {
 
   struct Options {
     Duration patience = seconds(15);
-    std::function<void(const std::string& write, const std::string& body)> on_write;  // the first time it is wanted
+    // the first time the write was wanted
+    std::function<void(const std::string& write, const std::string& body)> on_write;
     std::function<void(const Difference&)> on_difference;
   };
 
@@ -49,11 +50,11 @@ class ShadowEngine final : public ApiEngine {
   };
 
   void answer_writes(Now now);
-  void note(const api::Request& request, Now now);
+  void record(const api::Request& request, Now now);
 
   std::unique_ptr<ApiEngine> inner_;
   Options options_;
-  std::vector<SendCall> writes_;  // to be answered in the next step
+  std::vector<SendCall> writes_;  // writes to be answered in the next step
   std::map<std::string, Want> wants_;
   Instant now_{};
 };

@@ -24,7 +24,7 @@ class WatchSession {
   void on_listed(std::string resource_version);
   /// An event or bookmark carried this resourceVersion.
   void on_progress(std::string resource_version);
-  /// The list failed or the watch ended; nullopt: closed normally. kTimeout: nothing was heard for too long; when that
+  /// The list failed or the watch ended; nullopt: closed normally. kTimeout: nothing arrived for too long; when that
   /// happens twice in a row the resourceVersion is suspected (a restored store) and the next step is a list.
   Next on_end(const std::optional<Error>& error, Rng& rng);
 
@@ -34,7 +34,7 @@ class WatchSession {
   Duration back_off(Rng& rng);
 
   std::string resource_version_;  // empty: list first
-  int failures_ = 0;              // ends since something was last heard
+  int failures_ = 0;              // ends in a row without an event
 };
 
 }  // namespace spillway::client

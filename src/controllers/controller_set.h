@@ -134,10 +134,10 @@ class ControllerSet final : public client::ApiEngine {
   client::Informer<api::Lease> leases_;
   client::Informer<api::ReplicaSet> replica_sets_;
   client::Informer<api::DaemonSet> daemon_sets_;
-  std::unique_ptr<client::Informer<api::ControllerRevision>> revisions_;  // null: nothing reads them
+  std::unique_ptr<client::Informer<api::ControllerRevision>> revisions_;  // null: no controller reads them
   LifecycleMetrics lifecycle_metrics_;
   ActGate gate_;
-  PodsByNode pods_by_node_;  // before the controllers: it listens first
+  PodsByNode pods_by_node_;  // first, because it must receive changes before the controllers
   client::EventRecorder node_events_;
   client::EventRecorder taint_events_;
   client::EventRecorder replica_set_events_;
@@ -159,8 +159,8 @@ class ControllerSet final : public client::ApiEngine {
   std::optional<client::EventRecorder> deployment_events_;
   std::optional<client::Informer<api::Deployment>> deployments_;
   std::optional<DeploymentController> deployment_controller_;
-  std::unique_ptr<BatchControllers> batch_;  // null: none of them runs
-  // Made only if one of them runs: no other part reads claims and volumes.
+  std::unique_ptr<BatchControllers> batch_;  // null: none of these controllers runs
+  // Created only if one of these controllers runs: no other part reads claims and volumes.
   std::optional<client::EventRecorder> volume_events_;
   std::optional<StorageCache> storage_;
   std::optional<ClaimUsers> claim_users_;
@@ -175,9 +175,9 @@ class ControllerSet final : public client::ApiEngine {
   std::optional<client::EventRecorder> autoscaler_events_;
   std::optional<client::Informer<api::HorizontalPodAutoscaler>> autoscalers_;
   std::optional<HorizontalAutoscalerController> autoscaler_controller_;
-  std::unique_ptr<EndpointControllers> endpoint_controllers_;  // null: none of them runs
+  std::unique_ptr<EndpointControllers> endpoint_controllers_;  // null: none of these controllers runs
   std::optional<client::EventRecorder> node_ipam_events_;
-  std::optional<NodeIpam> node_ipam_;  // nullopt: it does not run, or there is no range
+  std::optional<NodeIpam> node_ipam_;  // nullopt: the controller does not run, or there is no range
 };
 
 }  // namespace spillway::controllers

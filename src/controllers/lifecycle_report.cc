@@ -5,6 +5,7 @@
 #include "policy/lifecycle/zone.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace spillway::controllers {
@@ -38,7 +39,7 @@ api::Json document_of(const ZoneStanding& zone) {
                                       {"state", std::string(lifecycle::to_string(zone.state))},
                                       {"nodes", std::int64_t{zone.counts.size()}},
                                       {"readyNodes", std::int64_t{zone.counts.ready}},
-                                      {"nodesPerSecond", zone.nodes_per_second},
+                                      {"nodesPerSecond", std::round(zone.nodes_per_second * 1e6) / 1e6},
                                       {"waitingNodes", zone.waiting}});
   if (zone.next_token_in) item["nextTokenInSeconds"] = in_seconds(*zone.next_token_in);
   if (!zone.next_node.empty()) item["nextNode"] = zone.next_node;
@@ -50,15 +51,15 @@ api::Json document_of(const ZoneStanding& zone) {
 }  // namespace
 
 /// A brake over everything, or over the zone, or over its first node; then the zone's own state.
-std::optional<Reason> LifecycleReport::brake_on(std::string_view zone, const Zone& standing, Now now) const {
+std::optional<Reason> LifecycleReport::brake_on(std::string_view zone, const Zone& details, Now now) const {
   if (auto held = gate_.brakes().hold_in(zone, now)) return held;
-  const auto entries = standing.queue.entries();
+  const auto entries = details.queue.entries();
   if (!entries.empty()) {
     if (const ActGate::Held* held = gate_.find("node/" + entries.front()->name)) return held->reason;
   }
   if (nodes_.monitor().in_master_disruption()) return Reason{ReasonCode::kMasterDisruption, {}};
-  if (standing.queue.limiter().effective_rate() <= 0 && standing.state) {
-    return Reason{ReasonCode::kZoneHalted, {{"state", std::string(state_text(standing))}}};
+  if (details.queue.limiter().effective_rate() <= 0 && details.state) {
+    return Reason{ReasonCode::kZoneHalted, {{"state", std::string(state_text(details))}}};
   }
   return std::nullopt;
 }
@@ -80,20 +81,20 @@ std::optional<Instant> LifecycleReport::due(const Zone& zone, std::size_t place,
 std::vector<ZoneStanding> LifecycleReport::zones(Now now) const {
   std::vector<ZoneStanding> standings;
   for (const auto& [key, zone] : nodes_.monitor().zones()) {
-    ZoneStanding& standing = standings.emplace_back();
-    standing.zone = lifecycle::readable_zone(key);
-    standing.state = zone.state.value_or(lifecycle::ZoneState::kInitial);
-    standing.counts = zone.counts;
-    standing.nodes_per_second = static_cast<double>(zone.queue.limiter().effective_rate());
+    ZoneStanding& details = standings.emplace_back();
+    details.zone = lifecycle::readable_zone(key);
+    details.state = zone.state.value_or(lifecycle::ZoneState::kInitial);
+    details.counts = zone.counts;
+    details.nodes_per_second = static_cast<double>(zone.queue.limiter().effective_rate());
     if (const auto token = zone.queue.limiter().next_grant(now.mono))
-      standing.next_token_in = std::max(*token - now.mono, Duration::zero());
+      details.next_token_in = std::max(*token - now.mono, Duration::zero());
     const auto entries = zone.queue.entries();
-    standing.waiting = static_cast<std::int64_t>(entries.size());
-    standing.brake = brake_on(key, zone, now);
+    details.waiting = static_cast<std::int64_t>(entries.size());
+    details.brake = brake_on(key, zone, now);
     if (entries.empty()) continue;
-    standing.next_node = entries.front()->name;
+    details.next_node = entries.front()->name;
     if (gate_.brakes().hold_in(key, now)) continue;  // the end of a manual hold is unknown
-    if (const auto at = due(zone, 0, now)) standing.next_act_in = std::max(*at - now.mono, Duration::zero());
+    if (const auto at = due(zone, 0, now)) details.next_act_in = std::max(*at - now.mono, Duration::zero());
   }
   return standings;
 }

@@ -21,13 +21,13 @@ namespace spillway::controllers {
 
 /// The state of one zone.
 struct ZoneStanding {
-  std::string zone;  // as people read it; empty: the nodes without zone labels
+  std::string zone;  // name for people; empty: the nodes without zone labels
   lifecycle::ZoneState state{};
   lifecycle::ZoneCounts counts;
   double nodes_per_second = 0;
   std::optional<Duration> next_token_in;  // until the next act by the rate; nullopt: never
-  std::int64_t waiting = 0;               // nodes in its queue
-  std::string next_node;                  // the first of them
+  std::int64_t waiting = 0;               // nodes in the zone's queue
+  std::string next_node;                  // the first node of the queue
   std::optional<Duration> next_act_in;    // until next_node is due; nullopt: none waits, or its acts are held
   std::optional<policy::Reason> brake;    // the reason why its acts are held; nullopt: they are not
 };
@@ -56,7 +56,7 @@ class LifecycleReport {
   using Zone = lifecycle::NodeMonitor::Zone;
 
   std::int64_t new_nodes() const;
-  std::optional<policy::Reason> brake_on(std::string_view zone, const Zone& standing, Now now) const;
+  std::optional<policy::Reason> brake_on(std::string_view zone, const Zone& details, Now now) const;
   std::optional<Instant> due(const Zone& zone, std::size_t place, Now now) const;
   policy::Reason health_of(const api::Node& node, Now now) const;
   std::optional<policy::Reason> deletions_of(const std::string& node, Now now) const;

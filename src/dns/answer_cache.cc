@@ -5,7 +5,7 @@
 namespace spillway::dns {
 namespace {
 
-// A minimum, so that a few large answers cannot displace all others.
+// At least this number of answers is kept, so that a few large ones cannot displace all others.
 constexpr std::size_t kLeastAnswers = 100;
 
 }  // namespace

@@ -51,12 +51,12 @@ void LeftSlices::remove(const std::string& slice) {
 
 void LeftSlices::on_removed(const std::string& slice, const Result<api::Json>& removed, Now now) {
   if (!removed && removed.error().code != ErrorCode::kNotFound) return retry(removed.error(), now);
-  log_.info("endpoints of a DNS server that is gone removed", {{"slice", slice}});
-  find();  // until there is none
+  log_.info("endpoints of a stopped DNS server were removed", {{"slice", slice}});
+  find();  // repeated until no slice is left
 }
 
 void LeftSlices::retry(const Error& error, Now now) {
-  log_.warning("endpoints of DNS servers that are gone not removed", {{"error", error.text()}});
+  log_.warning("endpoints of stopped DNS servers could not be removed", {{"error", error.text()}});
   client_.at(now.mono + kSlicesRetryAfter, [this](Now) { find(); });
 }
 

@@ -1,6 +1,6 @@
-// Removes the EndpointSlices of kube-dns that DNS servers left behind which were killed: no pod is to ask a server that
-// is gone. For a process that alone uses its store, so that every slice but its own is such a one. Done once, at the
-// start, and again until it has succeeded. Thread: loop. Bounds: one call at a time.
+// Removes the EndpointSlices of kube-dns that DNS servers left behind which were killed: no pod may query a server that
+// has stopped. For a process that alone uses its store, so that every slice but its own is such a one. Done once, at
+// the start, and again until it has succeeded. Thread: loop. Bounds: one call at a time.
 #pragma once
 
 #include "client/api_client.h"
@@ -16,7 +16,7 @@ namespace spillway::dns {
 
 class LeftSlices final : public client::ApiEngine {
  public:
-  /// `own`: the name of the slice that stays; empty: none does.
+  /// `own`: name of the slice of this server, which stays; empty: it has none.
   LeftSlices(std::string own, Rng rng, telemetry::Log log);
 
   std::string_view name() const override { return "spillway-dns-left-slices"; }

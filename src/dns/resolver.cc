@@ -84,7 +84,7 @@ void Resolver::on_query(Query query, Now now) {
 
 void Resolver::forward(const Query& query, Question question, Answer prefix, Now now) {
   if (options_.servers == 0) {
-    // Other servers are queried for the reverse zones before these count as empty.
+    // Other servers are queried for the cluster's reverse zones before the answer is "no such name".
     if (!reverse_zone(plain_name(question.name)).empty()) return reply(query.ticket, Rcode::kNameError);
     return reply(query.ticket, prefix.alias ? Rcode::kServerFailure : Rcode::kRefused);
   }

@@ -31,7 +31,7 @@ namespace spillway::dns {
 
 /// Names a query; chosen by the server that received it, never used twice.
 using Ticket = std::uint64_t;
-/// Names one attempt to ask another server; never used twice.
+/// Names one query to another server; never used twice.
 using AskId = std::uint64_t;
 
 struct Query {
@@ -85,30 +85,30 @@ class Resolver {
   static constexpr Duration kServerPause = seconds(10);
 
   struct Options {
-    std::size_t servers = 0;                   // other servers; 0: names that are not the cluster's are refused
+    std::size_t servers = 0;                   // number of other servers; 0: names outside the cluster are refused
     std::vector<api::IpRange> allowed;         // clients, beside the machine's own addresses
     float client_rate = 1000;                  // queries per second of one address
     int client_burst = 2000;                   // as many at once
     std::size_t clients_max = 10'000;          // addresses whose rates are kept
-    std::size_t asked_max = 256;               // questions asked at the same time; each has a socket
-    std::size_t waiting_max = 4096;            // queries that wait for them
-    std::size_t waiting_per_client_max = 256;  // the same, of one address
+    std::size_t asked_max = 256;               // queries under way to other servers; each has a socket
+    std::size_t waiting_max = 4096;            // queries that wait for one of those places
+    std::size_t waiting_per_client_max = 256;  // waiting queries of one address
     AnswerCache::Options cache = {};
   };
 
-  /// `records` and `metrics` outlive it.
+  /// `records` and `metrics` must outlive the resolver.
   Resolver(const ClusterRecords& records, Options options, telemetry::Registry& metrics);
 
   /// The records are complete. Until then names of the cluster are answered with SERVFAIL.
   void set_complete() { complete_ = true; }
 
-  /// Addresses of this machine: they may always ask.
+  /// Addresses of this machine, which may always query.
   void set_own_addresses(std::set<api::IpAddress> addresses) { own_addresses_ = std::move(addresses); }
 
-  /// The address may ask at all: a server answers no others, not even with a refusal.
+  /// True if the address may query: a server gives other addresses no answer at all, not even a refusal.
   bool may_ask(const api::IpAddress& client) const;
 
-  /// A message of an address that may not ask was ignored.
+  /// Counts an ignored message of an address that may not query.
   void count_foreign_client() { metrics_.foreign_clients.add(); }
 
   /// Takes one message from the rate of the address; false: it has used up its rate, and gets no answer. on_query()

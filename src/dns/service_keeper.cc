@@ -90,7 +90,7 @@ void ServiceKeeper::find_service() {
 }
 
 void ServiceKeeper::on_found(const Result<Json>& found, Now now) {
-  if (!found) return retry("service kube-dns not read", found.error(), &ServiceKeeper::find_service, now);
+  if (!found) return retry("the Service kube-dns could not be read", found.error(), &ServiceKeeper::find_service, now);
   const Json* items = found->find("items");
   const bool is_there = items != nullptr && items->if_array() != nullptr && !items->if_array()->empty();
   is_there ? begin_slice() : create_service();

@@ -27,7 +27,7 @@ class ServiceKeeper final : public client::ApiEngine {
     std::string cluster_ip;  // the Service's
     std::string slice;       // name of the EndpointSlice: each server of one store has its own
     std::string address;     // where the server listens. A loopback address, invalid in endpoints: no slice
-    std::uint16_t port = 0;  // the same for UDP and TCP
+    std::uint16_t port = 0;  // port for UDP and TCP
   };
 
   ServiceKeeper(Options options, Rng rng, telemetry::Log log);

@@ -30,7 +30,7 @@ KubeletEndpoint::KubeletEndpoint(runtime::Loop& loop, PodRuntime& runtime, Optio
       options_(std::move(options)),
       reading_(std::make_shared<std::set<RequestId>>()),
       logs_(loop),
-      sessions_(loop, runtime) {
+      sessions_(loop, runtime, options_.stream_idle_max) {
   if (options_.node_logs) node_logs_.emplace(loop);
   for (const auto& [path, page] : options_.pages) {
     SPILLWAY_CHECK(std::ranges::any_of(agent::node_routes(), [&path](const agent::NodeRoute& route) {

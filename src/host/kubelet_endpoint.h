@@ -25,7 +25,7 @@
 
 namespace spillway::host {
 
-/// One thing that is either well or not.
+/// One health check: its name and its result.
 struct HealthCheck {
   std::string name;
   std::optional<std::string> problem;
@@ -52,6 +52,8 @@ class KubeletEndpoint {
     RecordingPages* recording = nullptr;
     /// Answers /logs/?query=... (NodeLogQuery); false: 404.
     bool node_logs = false;
+    /// A stream of exec, attach or a forwarded port without data for this long is cut.
+    Duration stream_idle_max = StreamSession::kIdleMax;
   };
 
   KubeletEndpoint(runtime::Loop& loop, PodRuntime& runtime, Options options);
@@ -69,7 +71,7 @@ class KubeletEndpoint {
   RequestId handle(const agent::NodeRequest& asked, const std::shared_ptr<api::ResponseSink>& sink);
   /// The answer is still being written.
   bool is_streaming(RequestId id) const;
-  /// The client is gone: nothing more is written to its sink.
+  /// The client has disconnected: nothing more is written to its sink.
   void abandon(RequestId id);
 
  private:

@@ -33,7 +33,7 @@ api::Response log_answer(int status, std::string text) {
           .body = std::move(text)};
 }
 
-/// "[first, second]", or the only one as it is; with a line feed.
+/// The errors as "[first, second]", a single one as it is; ends in a line feed.
 std::string joined(const std::vector<std::string>& errors) {
   return errors.size() == 1 ? errors.front() + "\n" : fmt::format("[{}]\n", fmt::join(errors, ", "));
 }

@@ -16,7 +16,7 @@ api::Json to_json(const Reason& reason);
 api::Json to_json(const Subject& subject);
 api::Json to_json(const Decision& decision);
 
-/// kInvalid: what is missing or wrong.
+/// Parses facts. kInvalid: the missing or malformed member.
 Result<std::vector<Fact>> facts_from_json(const api::Json* document);
 Result<Reason> reason_from_json(const api::Json& document);
 Result<Decision> decision_from_json(const api::Json& document);

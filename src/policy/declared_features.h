@@ -19,7 +19,7 @@ std::vector<std::string_view> features_to_run(const api::PodSpec& spec);
 /// Features that the node of a bound pod must have to follow a change of its spec, sorted.
 std::vector<std::string_view> features_to_update(const api::PodSpec& before, const api::PodSpec& after);
 
-/// "A, B": those of `needed`, in their order, that are not declared; empty: none.
+/// The features of `needed` that are not declared, in order: "A, B"; empty: none is missing.
 std::string missing_features(std::span<const std::string_view> needed, std::span<const std::string> declared);
 
 }  // namespace spillway::policy

@@ -29,13 +29,13 @@ struct Amounts {
   Amounts& operator+=(const Amounts& other);
 };
 
-/// Each resource rounded away from zero. Names that fit does not count are left out.
+/// Amounts, each rounded away from zero. Resources that fit does not count are left out.
 Amounts amounts_of(const api::ResourceList& resources);
 
 /// The amounts that a newly arrived pod requests, from its spec alone: the status of its containers does not count.
 Amounts requested_by(const api::Pod& pod, const api::PodFeatures& features = {});
 
-/// The share of one pod in the load of its node.
+/// One pod's share in the load of its node.
 struct PodLoad {
   Amounts requested;
   /// Used for scoring: a container without a request counts as 100m cpu and 200 MiB memory, so that a node full of such
@@ -56,7 +56,7 @@ struct NodeLoad {
   std::int64_t scored_milli_cpu = 0;
   std::int64_t scored_memory_bytes = 0;
   std::int64_t pod_count = 0;
-  std::optional<std::int32_t> lowest_priority;  // the lowest among its pods; nullopt: there are none
+  std::optional<std::int32_t> lowest_priority;  // the lowest priority of the node's pods; nullopt: there are none
   api::UsedHostPorts ports;
   NodeVolumes volumes;
   std::map<std::string, std::int64_t, std::less<>> image_bytes;  // on the node, by every name an image has
@@ -68,7 +68,7 @@ struct NodeLoad {
   void set_node(std::shared_ptr<const api::Node> to);
   /// Adds the pod, with the sums that only scores use.
   void add(const api::Pod& pod, const api::PodFeatures& features = {});
-  /// Adds the pod without them: the scored sums are unchanged.
+  /// Adds the pod without changing the sums for scores.
   void add_unscored(const api::Pod& pod, const api::PodFeatures& features = {});
 
  private:

@@ -124,7 +124,7 @@ std::string_view to_string(ReasonCode code) {
 
 namespace {
 
-/// The value with this name, of those up to `last`.
+/// The enumerator with this name, among those up to `last`.
 template <typename Enum>
 std::optional<Enum> parse_name(std::string_view text, Enum last) {
   for (int i = 0; i <= static_cast<int>(last); ++i) {

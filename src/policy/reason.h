@@ -127,14 +127,14 @@ struct Reason {
   friend bool operator==(const Reason&, const Reason&) = default;
 };
 
-/// nullptr: it has no fact of that name.
+/// The fact of that name; nullptr: there is none.
 const Fact* find_fact(const std::vector<Fact>& facts, std::string_view name);
 /// nullopt: no fact of that name, or one that is a number.
 std::optional<std::string_view> text_fact(const Reason& reason, std::string_view name);
 
 /// "threshold-met signal=memory.available available_bytes=104857600".
 std::string render(const Reason& reason);
-/// One after the other, with "; " between.
+/// Renders the reasons in order, with "; " between them.
 std::string render(const std::vector<Reason>& reasons);
 
 /// The part of Spillway that decided.
@@ -146,8 +146,8 @@ inline constexpr Area kLastArea = Area::kWorkloads;
 enum class Verdict {
   kActs,     // `action` is carried out on the subject
   kRefuses,  // the act that was requested for the subject is not carried out
-  kWaits,    // there is cause to act, and something holds it back
-  kRests,    // there is no cause to act
+  kWaits,    // an act is required, and something delays it
+  kRests,    // no act is required
 };
 
 inline constexpr Verdict kLastVerdict = Verdict::kRests;
@@ -162,7 +162,7 @@ std::optional<Verdict> parse_verdict(std::string_view text);
 /// The object of a decision.
 struct Subject {
   std::string kind;  // "Pod", "Node"
-  std::string ns;    // empty for what has no namespace
+  std::string ns;    // empty for objects without a namespace
   std::string name;
   std::string uid;  // may be empty: unknown
 
@@ -182,7 +182,7 @@ struct Candidate {
   friend bool operator==(const Candidate&, const Candidate&) = default;
 };
 
-/// One decision, complete enough to be explained when everything it was about is gone.
+/// One decision, complete enough to be explained when its objects no longer exist.
 struct Decision {
   WallTime at;
   std::string by;  // the node or controller that decided
@@ -192,9 +192,9 @@ struct Decision {
   Subject subject;
   std::string message;                // text of the object's status or event; may be empty
   std::vector<Reason> reasons;        // in the order in which they were found
-  std::vector<Candidate> candidates;  // in their order; the first few if there were many
+  std::vector<Candidate> candidates;  // in the order of the ranking; the first few if there were many
   std::int64_t candidates_total = 0;  // the number of compared candidates
-  std::vector<Fact> cost;  // resources that the act takes and frees; facts that are known later are added later
+  std::vector<Fact> cost;             // resources that the act takes and frees; some facts are added later
 
   friend bool operator==(const Decision&, const Decision&) = default;
 };

@@ -23,7 +23,7 @@ struct Settings {
   std::vector<std::string> cluster_cidrs;
   std::string bridge_interface;
   std::string interface_name_prefix;
-  std::vector<std::string> node_port_addresses;  // ranges, or the one word "primary"; empty: primary
+  std::vector<std::string> node_port_addresses;  // address ranges, or the word "primary"; empty: primary
   std::vector<std::string> service_cidrs;        // empty: unknown
   bool masquerade_all = false;
   std::uint32_t masquerade_mark = 0x4000;

@@ -19,12 +19,12 @@ class ProxyMetrics {
 
   void count_endpoint_change() { endpoint_changes_.add(); }
 
-  void note_queued(WallTime now);
+  void record_queued(WallTime now);
 
   void count_failure() { failures_.add(); }
 
   /// `whole`: all rules were written.
-  void note_loaded(bool whole, Duration took, WallTime now);
+  void record_loaded(bool whole, Duration took, WallTime now);
 
  private:
   telemetry::Histogram duration_;

@@ -42,16 +42,17 @@ ServiceProxy::ServiceProxy(Options options, Rng rng, telemetry::Log log, telemet
               std::string(network::kProxiedSelector)),
       nodes_(client_, client::object_path("v1", "nodes", ""), of_node(options_.settings.node_name)),
       table_(options_.settings.families, options_.settings.node_name),
-      metrics_(metrics) {
+      metrics_(metrics),
+      back_off_(kFirstRetry, options_.sync_period) {
   services_.cache().listen({[this](const auto& before, const auto& after, Now now) {
     metrics_.count_service_change();
     table_.on_service(before, after);
-    note_change(now);
+    mark_changed(now);
   }});
   slices_.cache().listen({[this](const auto& before, const auto& after, Now now) {
     metrics_.count_endpoint_change();
     table_.on_slice(before, after);
-    note_change(now);
+    mark_changed(now);
   }});
   nodes_.cache().listen({[this](const auto&, const auto&, Now now) {
     if (client_.synced()) renew_settings(now);
@@ -63,7 +64,7 @@ void ServiceProxy::start(Now now) {
                   now.mono);
   client_.when_synced([this](Now synced) {
     renew_settings(synced);
-    note_change(synced);
+    mark_changed(synced);
   });
   client_.start(now);
 }
@@ -89,10 +90,10 @@ void ServiceProxy::on_addresses(std::vector<std::string> addresses, Now now) {
   schedule(now);
 }
 
-void ServiceProxy::note_change(Now now) {
+void ServiceProxy::mark_changed(Now now) {
   if (waiting_since_) return;
   waiting_since_ = now.mono;
-  metrics_.note_queued(now.wall);
+  metrics_.record_queued(now.wall);
 }
 
 void ServiceProxy::renew_settings(Now now) {
@@ -106,7 +107,7 @@ void ServiceProxy::renew_settings(Now now) {
   if (fingerprints == settings_in_effect_) return;
   settings_in_effect_ = std::move(fingerprints);
   table_.set_settings(std::move(settings));
-  note_change(now);
+  mark_changed(now);
 }
 
 void ServiceProxy::schedule(Now now) {
@@ -143,16 +144,16 @@ void ServiceProxy::on_loaded(std::uint64_t id, const Outcome& outcome, Now now) 
   loading_.reset();
   if (!outcome) {
     metrics_.count_failure();
-    back_off_ = std::min(back_off_ == Duration{} ? kFirstRetry : back_off_ * 2, options_.sync_period);
+    const Duration wait = back_off_.next();
     log_.error("packet rules could not be loaded",
-               {{"error", outcome.error().text()}, {"retry_seconds", back_off_ / seconds(1)}});
+               {{"error", outcome.error().text()}, {"retry_seconds", wait / seconds(1)}});
     table_.begin_anew();
-    note_change(now);
-    retry_at_ = now.mono + back_off_;
+    mark_changed(now);
+    retry_at_ = now.mono + wait;
   } else {
-    back_off_ = {};
+    back_off_.reset();
     if (!last_loaded_) log_.info("packet rules loaded", {{"services", static_cast<std::uint64_t>(services())}});
-    metrics_.note_loaded(loading_whole_, now.mono - load_began_, now.wall);
+    metrics_.record_loaded(loading_whole_, now.mono - load_began_, now.wall);
     on_up_to_date(now);
   }
   schedule(now);
@@ -161,7 +162,7 @@ void ServiceProxy::on_loaded(std::uint64_t id, const Outcome& outcome, Now now) 
 void ServiceProxy::on_up_to_date(Now now) {
   last_loaded_ = now.wall;
   if (!std::exchange(flows_changed_, false)) return;
-  commands_.emplace_back(DeleteFlows{std::make_shared<network::FlowJudge>(table_.flow_judge())});
+  commands_.emplace_back(DeleteFlows{std::make_shared<network::FlowCheck>(table_.flow_check())});
 }
 
 bool ServiceProxy::is_healthy(Instant now) const {

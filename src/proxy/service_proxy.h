@@ -8,6 +8,7 @@
 #include "api/object/endpoints.h"
 #include "api/object/node.h"
 #include "api/object/proxied_service.h"
+#include "base/back_off.h"
 #include "base/rng.h"
 #include "base/token_bucket.h"
 #include "client/api_client.h"
@@ -32,7 +33,7 @@ namespace spillway::proxy {
 
 // Commands beyond those of ApiEngine.
 
-/// Loads the changes in one transaction; answered once by on_loaded().
+/// Command: loads the changes in one transaction; answered once by on_loaded().
 struct LoadRules {
   std::uint64_t id = 0;
   std::vector<network::RuleChange> changes;
@@ -40,10 +41,10 @@ struct LoadRules {
 
 /// Deletes UDP entries of the connection table whose server does not serve any more. Not answered.
 struct DeleteFlows {
-  std::shared_ptr<const network::FlowJudge> judge;
+  std::shared_ptr<const network::FlowCheck> check;
 };
 
-/// Runs these servers and no others from now on. Not answered.
+/// Command: serves health checks for these Services and no others. Not answered.
 struct ServeHealthChecks {
   std::vector<HealthCheckPort> ports;
 };
@@ -78,12 +79,12 @@ class ServiceProxy final : public client::ApiEngine {
 
   /// The answer to LoadRules.
   void on_loaded(std::uint64_t id, const Outcome& outcome, Now now);
-  /// Addresses of this machine's interfaces; also when they have not changed.
+  /// The addresses of this machine's interfaces, changed or not.
   void on_addresses(std::vector<std::string> addresses, Now now);
 
   /// Rules were loaded, and none waits for longer than twice the sync period.
   bool is_healthy(Instant now) const;
-  /// The Node is there, is not being deleted, and is not about to be taken away.
+  /// True if the Node exists, is not being deleted, and is not about to be removed.
   bool is_node_eligible() const;
 
   std::optional<WallTime> last_loaded() const { return last_loaded_; }
@@ -91,7 +92,7 @@ class ServiceProxy final : public client::ApiEngine {
   std::size_t services() const { return table_.services(); }
 
  private:
-  void note_change(Now now);
+  void mark_changed(Now now);
   void renew_settings(Now now);
   void schedule(Now now);
   void load(Now now);
@@ -114,7 +115,7 @@ class ServiceProxy final : public client::ApiEngine {
   Instant load_began_{};
   bool flows_changed_ = false;
   std::optional<Instant> retry_at_;
-  Duration back_off_{};
+  BackOff back_off_;
   std::uint64_t last_id_ = 0;
   std::optional<WallTime> last_loaded_;
   client::WakeUp wake_up_;

@@ -84,7 +84,7 @@ void ServiceTable::work_out(const std::string& key) {
     of_family.endpoints = network::merge_endpoints(slices, families_[i], node_name_);
     const network::MergedEndpoints none;
     const network::MergedEndpoints& before = entry.families.empty() ? none : entry.families[i].endpoints;
-    flows_changed_ = flows_changed_ || network::leaves_flows(before, of_family.endpoints);
+    flows_changed_ = flows_changed_ || network::may_have_stale_flows(before, of_family.endpoints);
     if (of_family.ports.empty()) {
       books_[i].remove(key);
       continue;
@@ -125,17 +125,17 @@ bool ServiceTable::take_flows_changed() {
   return std::exchange(flows_changed_, false);
 }
 
-network::FlowJudge ServiceTable::flow_judge() const {
-  network::FlowJudge judge;
+network::FlowCheck ServiceTable::flow_check() const {
+  network::FlowCheck check;
   for (const auto& [key, entry] : services_) {
     for (const OfFamily& of_family : entry.families) {
       for (const network::ServicePort& port : of_family.ports) {
         const auto endpoints = of_family.endpoints.ports.find({port.key.port, port.key.protocol});
-        if (endpoints != of_family.endpoints.ports.end()) judge.add(port, endpoints->second);
+        if (endpoints != of_family.endpoints.ports.end()) check.add(port, endpoints->second);
       }
     }
   }
-  return judge;
+  return check;
 }
 
 std::vector<HealthCheckPort> ServiceTable::health_check_ports() const {

@@ -36,7 +36,7 @@ class ServiceTable {
  public:
   ServiceTable(std::span<const network::Family> families, std::string node_name);
 
-  /// nullptr: it is not there (before: not yet, after: not any more).
+  /// `before` null: the Service is new; `after` null: it was deleted.
   void on_service(const ServicePtr& before, const ServicePtr& after);
   void on_slice(const network::SlicePtr& before, const network::SlicePtr& after);
   /// Other settings than before change the rules of all Services. One entry for each family, in their order.
@@ -49,15 +49,15 @@ class ServiceTable {
 
   std::size_t marked() const { return marked_.size(); }
 
-  /// Rules to load, one change a family that has any; flows_changed() is meant with them.
+  /// Rules to load, one change for each family with changes; load them before flows_changed() is handled.
   std::vector<network::RuleChange> take_changes(Instant now);
 
   /// Endpoints of UDP ports changed since the last call.
   bool take_flows_changed();
 
-  network::FlowJudge flow_judge() const;
+  network::FlowCheck flow_check() const;
 
-  /// Ports by number; of two Services that want one port, the first by name has it.
+  /// Ports by number; if two Services have the same port, the first by name gets it.
   std::vector<HealthCheckPort> health_check_ports() const;
 
   std::size_t services() const { return services_.size(); }
@@ -69,7 +69,7 @@ class ServiceTable {
   };
 
   struct Entry {
-    ServicePtr service;  // null: there are slices only
+    ServicePtr service;  // null: only slices are known
     std::map<std::string, network::SlicePtr> slices;
     std::vector<OfFamily> families;  // as last worked out; empty: not yet
   };

@@ -134,7 +134,7 @@ class Reader {
   /// Marks the input as invalid.
   void fail() { good_ = false; }
 
-  /// True if everything was read, and all of it was valid.
+  /// True if all fields were read, and all were valid.
   bool is_done() const { return good_ && rest_.empty(); }
 
  private:

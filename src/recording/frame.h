@@ -1,5 +1,5 @@
 // The format of a recording in a file: a line that names the format, then one frame per record, each with its length
-// and its checksum. An incomplete last frame, left by a crash, is no record.
+// and its checksums. An incomplete last frame, left by a crash, is no record.
 // Thread: any (pure). Bounds: kRecordBytesMax.
 #pragma once
 
@@ -29,7 +29,8 @@ inline constexpr std::size_t kRecordBytesMax = std::size_t{4} << 20;
 
 struct Frames {
   std::vector<std::string_view> records;  // within the text that was read
-  std::size_t torn_bytes = 0;             // at the end: what was being written when the writer ended
+  // length of an incomplete record at the end, which was being written when the process ended
+  std::size_t torn_bytes = 0;
 };
 
 /// kInvalid: no recording, one of another version, or one that is damaged before its last frame; the message names the

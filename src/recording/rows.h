@@ -12,11 +12,11 @@
 
 namespace spillway::recording {
 
-/// One decision.
+/// A decision in the recording, in the replay, or in both.
 struct ReplayOutcome {
   Now at{};
   std::string subject;  // "shop/cart-7", "node"
-  std::string key;      // outcomes with the same key are compared with each other
+  std::string key;      // outcomes with the same key are compared
   std::string what;     // "evicted by memory.available, grace 1s"
   std::string reasons;
   std::string line;  // exactly; empty: `what` is the whole text
@@ -28,7 +28,7 @@ struct ReplayRow {
   std::optional<ReplayOutcome> would_be;
   bool same = false;
 
-  /// The earlier of both.
+  /// The earlier time of both.
   Instant at() const;
 };
 

@@ -19,7 +19,7 @@ class Sink {
   [[nodiscard]] virtual bool begin_segment(std::string bytes) = 0;
   /// False: not all of the segment was kept, and nothing more can be added to it.
   [[nodiscard]] virtual bool append(std::string bytes) = 0;
-  /// Keeps a copy of everything there is aside. `why`: a word, for its name.
+  /// Saves a copy of the present recording. `why`: a word for its name.
   virtual void keep(std::string_view why) = 0;
 };
 

@@ -27,7 +27,7 @@ namespace spillway::runtime {
 namespace {
 
 constexpr std::size_t kStep = 16;       // as malloc aligns
-constexpr std::size_t kFineMax = 1024;  // up to there sizes differ by kStep, then by kCoarseStep
+constexpr std::size_t kFineMax = 1024;  // sizes up to this one differ by kStep, larger ones by kCoarseStep
 constexpr std::size_t kCoarseStep = 256;
 constexpr std::size_t kSmallMax = 4096;
 constexpr std::size_t kFineSizes = kFineMax / kStep;
@@ -47,10 +47,10 @@ struct FreeBlock {
   FreeBlock* next;
 };
 
-/// The free blocks of one size that a thread has.
+/// A thread's free blocks of one size.
 struct Shelf {
   FreeBlock* free = nullptr;
-  std::byte* fresh = nullptr;  // the rest of its last page
+  std::byte* fresh = nullptr;  // the unused rest of the last page
   std::byte* end = nullptr;
 };
 
@@ -68,7 +68,8 @@ std::size_t number_of_segment(const void* address) {
 }
 
 bool is_ours(const void* block) {
-  if (!in_use.load(std::memory_order_relaxed)) return false;  // so that nothing else pays for a look
+  // spares the look-up in programs that do not use this heap
+  if (!in_use.load(std::memory_order_relaxed)) return false;
   const std::size_t number = number_of_segment(block);
   return number < kSegments && is_segment[number] != 0;
 }
@@ -92,7 +93,7 @@ bool add_segment() {
   if (before < kSegment) munmap(begin + before + kSegment, kSegment - before);
   std::byte* const segment = begin + before;
   if (number_of_segment(segment) >= kSegments) return false;
-  madvise(segment, kSegment, MADV_HUGEPAGE);  // fewer addresses to look up; refused, it is only slower
+  madvise(segment, kSegment, MADV_HUGEPAGE);  // fewer entries in the TLB; if refused, the heap is only slower
   is_segment[number_of_segment(segment)] = 1;
   next_page = segment + kPage;
   segment_end = segment + kSegment;

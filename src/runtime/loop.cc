@@ -110,12 +110,12 @@ struct Loop::Impl {
 
   std::function<void(const Turn&)> observe;
   Turn turn;
-  std::string mark;  // the mark() of the piece of work at hand
+  std::string mark;  // the mark() of the present piece of work
   Instant turn_began{};
   Instant piece_began{};
 
   std::optional<Instant> armed;         // the time to which the kernel's timer is set
-  std::atomic<std::thread::id> runner;  // none: it does not run
+  std::atomic<std::thread::id> runner;  // none: the loop does not run
 
   std::uint64_t last_watch = kTimer;
   std::map<std::uint64_t, Watched> watched;
@@ -220,10 +220,10 @@ struct Loop::Impl {
       const std::lock_guard lock(mutex);
       rung = false;
     }
-    tell_signals(on_signal);
+    notify_signals(on_signal);
   }
 
-  static void tell_signals(const std::function<void(int)>& on_signal) {
+  static void notify_signals(const std::function<void(int)>& on_signal) {
     if (!on_signal) return;
     for (std::size_t i = 0; i < kSignals.size(); ++i) {
       for (int times = signals_pending[i].exchange(0); times > 0; --times) on_signal(kSignals[i]);
@@ -268,7 +268,7 @@ struct Loop::Impl {
       end_piece();
     }
     tasks.clear();
-    if (ending.empty()) ending = std::move(tasks);  // its memory
+    if (ending.empty()) ending = std::move(tasks);  // keeps the memory of the vector
   }
 };
 
@@ -339,12 +339,12 @@ void Loop::on_turn(std::function<void(const Turn&)> observe) {
 }
 
 void Loop::run(std::function<void(int signal)> on_signal) {
-  const std::function<void(int)> tell = std::move(on_signal);
+  const std::function<void(int)> handler = std::move(on_signal);
   std::optional<SignalHandlers> handlers;
-  if (tell) handlers.emplace(impl_->wake_fd.get());
+  if (handler) handlers.emplace(impl_->wake_fd.get());
   impl_->runner = std::this_thread::get_id();
   while (!impl_->stopping) {
-    impl_->run_ready(tell);
+    impl_->run_ready(handler);
     impl_->run_timers();
     impl_->run_posted();
     impl_->run_ending();
@@ -352,7 +352,7 @@ void Loop::run(std::function<void(int signal)> on_signal) {
   }
   // From here on signals have their former handlers; those of the last turn are reported.
   handlers.reset();
-  Impl::tell_signals(tell);
+  Impl::notify_signals(handler);
   impl_->runner = std::thread::id();
   impl_->stopping = false;
 }

@@ -20,7 +20,7 @@ class Loop {
   using Task = std::move_only_function<void()>;
   using TimerId = std::uint64_t;
 
-  /// After this time a turn begins no further timer and no further task.
+  /// A turn that has lasted this long begins no further timer and no further task.
   static constexpr Duration kShareOfTurn = milliseconds(10);
 
   /// The work between two waits.
@@ -59,13 +59,13 @@ class Loop {
   /// Calls `observe` after every turn in which anything ran. Before run(), or on the loop.
   void on_turn(std::function<void(const Turn&)> observe);
 
-  /// Reads both clocks now.
+  /// The time now, by both clocks.
   Now now() const { return RealClock::read(); }
 
   /// Blocks until stop(). SIGINT and SIGTERM call `on_signal` on the loop; if it is empty they are left alone. At most
   /// one loop of the process takes signals at a time.
   void run(std::function<void(int signal)> on_signal);
-  /// Ends run() after the task at hand; a run() that has not begun yet returns at once.
+  /// Ends run() after the present task; a run() that has not begun yet returns at once.
   void stop();
 
  private:

@@ -23,7 +23,7 @@ class LoopThread {
 
   Loop& loop() { return *loop_; }
 
-  /// The loop, to be kept for posting: tasks posted after stop() are never run.
+  /// The loop, for posting: tasks posted after stop() are never run.
   const std::shared_ptr<Loop>& share() const { return loop_; }
 
  private:

@@ -16,7 +16,7 @@ std::string cause_of(const std::string& what) {
 
 }  // namespace
 
-bool LongestTurns::note(const Loop::Turn& turn) {
+bool LongestTurns::count(const Loop::Turn& turn) {
   const Duration used = processor_time_();
   const std::optional<Duration> before = std::exchange(before_, used);
   if (!before) return false;
@@ -31,7 +31,7 @@ bool LongestTurns::note(const Loop::Turn& turn) {
   return entries_.insert(place, {.took = took, .cause = std::move(cause)}) == entries_.begin();
 }
 
-std::optional<SlowTurns::Report> SlowTurns::note(const Loop::Turn& turn, Instant now) {
+std::optional<SlowTurns::Report> SlowTurns::count(const Loop::Turn& turn, Instant now) {
   std::optional<Report> report;
   if (!period_end_ || now >= *period_end_) {
     report = end_period();

@@ -39,7 +39,7 @@ class SlowTurns {
   explicit SlowTurns(Waited waited) : waited_(std::move(waited)) {}
 
   /// Counts the turn that ended at `now`. A report, if it is the first after a minute in which turns were slow.
-  std::optional<Report> note(const Loop::Turn& turn, Instant now);
+  std::optional<Report> count(const Loop::Turn& turn, Instant now);
 
  private:
   std::optional<Report> end_period();
@@ -65,12 +65,12 @@ class LongestTurns {
     std::string cause;  // in words, as of a report
   };
 
-  /// `processor_time` returns what the thread has used so far.
+  /// `processor_time`: returns the processor time that the thread has used.
   explicit LongestTurns(std::function<Duration()> processor_time) : processor_time_(std::move(processor_time)) {}
 
   /// Counts the turn that has just ended, with the wait before it. True if it is the longest so far. The first turn
   /// only begins the count.
-  bool note(const Loop::Turn& turn);
+  bool count(const Loop::Turn& turn);
 
   /// One entry for each cause, the longest first; empty before the second turn.
   const std::vector<Entry>& entries() const { return entries_; }

@@ -20,7 +20,7 @@ const api::UserInfo kAdministrator{
 
 constexpr std::string_view kZoneLabel = "topology.kubernetes.io/zone";
 
-/// Engines have the rights they have anywhere, and no more.
+/// The user of an engine, with the rights that it has in any cluster.
 api::UserInfo engine_user(std::string_view name) {
   return {std::string(name), "", {std::string(api::kAuthenticatedGroup)}};
 }
@@ -107,7 +107,10 @@ Cluster::Cluster(ClusterOptions options)
       network_(time_, rng_.fork("network")),
       store_([this](std::move_only_function<void()> task) { time_.after(Duration::zero(), std::move(task)); }),
       flaky_store_(store_, time_, rng_.fork("store")),
-      deaths_(rng_.fork("deaths")),
+      deaths_(time_, rng_.fork("deaths"),
+              {.before_command = options_.death_ppm,
+               .with_machine = options_.journal_death_ppm,
+               .alone = options_.agent_death_ppm}),
       invariants_({.acts = act_limits(options_)}),
       world_(time_, invariants_),
       servers_(options_.servers) {
@@ -121,7 +124,7 @@ Cluster::Cluster(ClusterOptions options)
   restart_scheduler();
   began_ = true;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    // Machines do not boot in the same millisecond.
+    // Machines boot at different times.
     time_.after(microseconds(static_cast<std::int64_t>(rng_.below(5'000'000))), [this, i] { restart_node(i); });
   }
 }
@@ -146,20 +149,15 @@ void Cluster::make_machines() {
   }
 }
 
-/// Draws if the machine, or its agent alone, ends after a line that begins an eviction.
-void Cluster::draw_agent_death(Node& node) {
-  if (!processes_end_ || node.dies) return;
-  if (options_.journal_death_ppm > 0 && deaths_.chance_ppm(options_.journal_death_ppm))
-    node.dies = true;
-  else if (options_.agent_death_ppm > 0 && deaths_.chance_ppm(options_.agent_death_ppm))
-    node.dies = node.alone = true;
-}
-
-/// The audit sees what the machine is like as its agent decides.
+/// The audit needs the machine's state at the moment of the decision.
 void Cluster::on_journal_line(std::size_t node, const agent::JournalLine& line) {
   const auto* const entry = std::get_if<agent::JournalEntry>(&line);
   if (entry == nullptr || !entry->eviction || entry->intent || !nodes_[node].parts) return;
-  draw_agent_death(nodes_[node]);
+  if (!nodes_[node].dies) {
+    const ProcessDeaths::AgentDeath death = deaths_.draw_agent_death();
+    nodes_[node].dies = death != ProcessDeaths::AgentDeath::kNone;
+    nodes_[node].alone = death == ProcessDeaths::AgentDeath::kAlone;
+  }
   const SimHost& host = *nodes_[node].parts->host;
   std::vector<EvictionAudit::Running> running;
   for (const auto& [uid, key] : host.running()) {
@@ -231,24 +229,14 @@ void Cluster::begin_faults() {
   network_.set_faults(options_.faults);
   flaky_store_.set_faults(options_.store_faults);
   if (etcd_) etcd_->set_faults(options_.etcd_faults);
-  processes_end_ = true;
+  deaths_.begin();
 }
 
 void Cluster::end_faults() {
   network_.set_faults({});
   flaky_store_.set_faults({});
   if (etcd_) etcd_->set_faults({});
-  processes_end_ = false;
-}
-
-bool Cluster::lives_on(const std::function<void()>& on_death) {
-  if (!processes_end_ || options_.death_ppm == 0 || !deaths_.chance_ppm(options_.death_ppm)) return true;
-  time_.after(Duration::zero(), on_death);
-  return false;
-}
-
-Duration Cluster::draw_absence() {
-  return milliseconds(100 + static_cast<std::int64_t>(deaths_.below(8'000)));
+  deaths_.end();
 }
 
 void Cluster::handle(api::Method method, std::string_view target, std::string body, std::string_view content_type) {
@@ -282,9 +270,9 @@ void Cluster::crash_server(std::size_t place) {
   invariants_.on_outage(true, time_.now());
   network_.attach(nullptr, place);
   auto server = std::move(servers_[place]);
-  if (etcd_) return;  // its store is destroyed with it
+  if (etcd_) return;  // the store was destroyed with the server
   server->stop();
-  // Completions of its last writes are still on their way to it.
+  // The store may still complete its last writes.
   retired_servers_.push_back(std::move(server));
   time_.after(seconds(1), [this] { retired_servers_.erase(retired_servers_.begin()); });
 }
@@ -315,7 +303,7 @@ Cluster::EngineParts Cluster::drive(std::unique_ptr<client::ApiEngine> engine, c
   parts.engine = std::move(engine);
   parts.transport = network_.connect(endpoint, engine_user(user));
   parts.driver = std::make_unique<SimDriver>(time_, *parts.engine, *parts.transport);
-  parts.driver->before_command([this, on_death = std::move(on_death)] { return lives_on(on_death); });
+  parts.driver->before_command([this, on_death = std::move(on_death)] { return deaths_.lives_on(on_death); });
   parts.driver->start();
   return parts;
 }
@@ -338,13 +326,13 @@ void Cluster::restart_controllers() {
   options.enabled.batch = {.job = false, .cron_job = false, .ttl_after_finished = false};
   options.enabled.endpoints = {.endpoints = false, .endpoint_slices = false, .slice_mirroring = false};
   options.enabled.stateful_set = false;
-  options.enabled.horizontal_autoscaler = false;  // nothing is measured here
+  options.enabled.horizontal_autoscaler = false;  // the simulation has no metrics of pods
   options.daemon_history = false;
   controllers_ = drive(std::make_unique<controllers::ControllerSet>(
                            options, rng_.fork(fmt::format("controllers {}", starts_)), log_, metrics_),
                        "controller", api::kOwnControllersUser, [this] {
                          crash_controllers();
-                         time_.after(draw_absence(), [this] { restart_controllers(); });
+                         time_.after(deaths_.draw_absence(), [this] { restart_controllers(); });
                        });
 }
 
@@ -361,7 +349,7 @@ void Cluster::restart_scheduler() {
                                                      rng_.fork(fmt::format("scheduler {}", ++starts_)), log_, metrics_),
             "scheduler", api::kOwnSchedulerUser, [this] {
               crash_scheduler();
-              time_.after(draw_absence(), [this] { restart_scheduler(); });
+              time_.after(deaths_.draw_absence(), [this] { restart_scheduler(); });
             });
 }
 
@@ -407,9 +395,9 @@ void Cluster::begin_agent(std::size_t index, std::unique_ptr<SimHost> machine) {
   jump_clock_of(index, Duration::zero());
   parts.driver->before_command([this, index] {
     const auto die = [this, index, start = nodes_[index].starts] {
-      if (nodes_[index].starts == start) on_agent_death(index);  // else another agent runs there already
+      if (nodes_[index].starts == start) on_agent_death(index);  // otherwise another agent runs there already
     };
-    if (!nodes_[index].dies) return lives_on(die);
+    if (!nodes_[index].dies) return deaths_.lives_on(die);
     time_.after(Duration::zero(), die);
     return false;
   });
@@ -428,7 +416,7 @@ void Cluster::begin_agent(std::size_t index, std::unique_ptr<SimHost> machine) {
 void Cluster::on_agent_death(std::size_t node) {
   if (nodes_[node].alone && nodes_[node].parts) return replace_agent(node);
   crash_node(node);
-  time_.after(draw_absence(), [this, node] { restart_node(node); });
+  time_.after(deaths_.draw_absence(), [this, node] { restart_node(node); });
 }
 
 void Cluster::jump_clock_of(std::size_t index, Duration by) {

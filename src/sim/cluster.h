@@ -10,6 +10,7 @@
 #include "sim/etcd/sim_etcd.h"
 #include "sim/flaky_store.h"
 #include "sim/invariants.h"
+#include "sim/process_deaths.h"
 #include "sim/read_back.h"
 #include "sim/sim_driver.h"
 #include "sim/sim_host.h"
@@ -94,7 +95,7 @@ class Cluster {
 
   /// Begins the faults of the options.
   void begin_faults();
-  /// Ends the faults: no message, write or process is lost any more.
+  /// Ends the faults: from now on no message, write or process is lost.
   void end_faults();
 
   // Actions of an administrator; refusals of a server that is down or disagrees are ignored.
@@ -102,7 +103,7 @@ class Cluster {
   void remove(std::string_view path);
   /// A merge patch.
   void patch(std::string_view path, const api::Json& changes);
-  /// Replaces the value at this pointer of the object.
+  /// Replaces the value at a JSON pointer in an object.
   void replace(std::string_view path, std::string_view pointer, const api::Json& value);
 
   /// Null: the store is in memory.
@@ -139,7 +140,7 @@ class Cluster {
 
   void set_link_of(std::size_t node, const Link& link) { network_.set_link(nodes_[node].name, link); }
 
-  void mend_link_of(std::size_t node) { network_.mend_link(nodes_[node].name); }
+  void restore_link_of(std::size_t node) { network_.restore_link(nodes_[node].name); }
 
   std::size_t node_count() const { return nodes_.size(); }
 
@@ -159,7 +160,7 @@ class Cluster {
     journal_reader_ = std::move(reader);
   }
 
-  /// Null: it is down.
+  /// Null: the machine is down.
   SimHost* machine(std::size_t node);
 
   /// Processes of that machine by pod uid; empty while it is down.
@@ -174,8 +175,8 @@ class Cluster {
     std::unique_ptr<SimJournal> journal;
     std::unique_ptr<SimMachine> parts;  // null: down
     std::uint64_t starts = 0;
-    bool dies = false;   // before its next command
-    bool alone = false;  // … without its machine
+    bool dies = false;   // the agent dies before its next command
+    bool alone = false;  // … and its machine keeps running
     Duration clock_ahead{};
     std::optional<agent::EvictionOptions> eviction;  // nullopt: the settings of all agents
   };
@@ -188,15 +189,11 @@ class Cluster {
 
   EngineParts drive(std::unique_ptr<client::ApiEngine> engine, const std::string& endpoint, std::string_view user,
                     std::function<void()> on_death);
-  /// Decides, before a command is executed, if its process lives on. `on_death` runs once it does not.
-  bool lives_on(const std::function<void()>& on_death);
   /// `machine`: one that has run on; null: it boots.
   void begin_agent(std::size_t node, std::unique_ptr<SimHost> machine);
-  void draw_agent_death(Node& node);
   void on_agent_death(std::size_t node);
-  /// Another one begins at once, on the machine, which keeps running.
+  /// Ends the agent and starts another one on the machine, which keeps running.
   void replace_agent(std::size_t node);
-  Duration draw_absence();
   void handle(api::Method method, std::string_view target, std::string body,
               std::string_view content_type = "application/json");
   void make_machines();
@@ -212,17 +209,16 @@ class Cluster {
   telemetry::Registry metrics_;
   SimNetwork network_;
   store::MemoryStore store_;
-  FlakyStore flaky_store_;  // the same, as the API server gets it
-  Rng deaths_;
+  FlakyStore flaky_store_;  // the store with faults, as the API server sees it
+  ProcessDeaths deaths_;
   Invariants invariants_;
   World world_;
   std::optional<SimEtcd> etcd_;
   Acknowledged acknowledged_;
   std::vector<std::unique_ptr<SimServer>> servers_;          // null: down
-  std::vector<std::unique_ptr<SimServer>> retired_servers_;  // stopped, but the store still owes them answers
-  std::unique_ptr<ReadBack> read_back_;                      // null: there is one server
+  std::vector<std::unique_ptr<SimServer>> retired_servers_;  // stopped servers to which the store still owes answers
+  std::unique_ptr<ReadBack> read_back_;                      // null: there is only one server
   bool began_ = false;
-  bool processes_end_ = false;
   EngineParts controllers_;
   EngineParts scheduler_;
   std::vector<Node> nodes_;

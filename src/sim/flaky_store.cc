@@ -13,7 +13,7 @@ void FlakyStore::write(store::Write write, store::Completion<store::WriteResult>
     });
     return;
   }
-  // Completions stay in the order of the writes: a late one delays those behind it.
+  // Completions keep the order of the writes: a late one delays the later ones.
   Instant due = time_.now().mono;
   if (faults_.late_ppm > 0 && rng_.chance_ppm(faults_.late_ppm)) {
     due += Duration(static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>(faults_.late_max.count()) + 1)));

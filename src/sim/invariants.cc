@@ -35,14 +35,15 @@ void Invariants::on_outage(bool begins, Now now) {
   calm_since_ = now.mono;
 }
 
-void Invariants::look(Now now) {
+void Invariants::check(Now now) {
   if (outages_ > 0) return;
-  look_at(surplus_, limits_.surplus_max, sim::violated(Property::kNoSurplus), "has more pods than it asks for", now);
-  look_at_marks(now);
-  look_at(stale_taints_, limits_.stale_taint_max, sim::violated(Property::kTaintsGo),
-          "is Ready and keeps its NoExecute taint", now);
-  look_at(late_content_, limits_.late_content_max, sim::violated(Property::kNamespacesEmpty),
-          "stands in a namespace that is gone", now);
+  check_lasting(surplus_, limits_.surplus_max, sim::violated(Property::kNoSurplus), "has more pods than its replicas",
+                now);
+  check_marks(now);
+  check_lasting(stale_taints_, limits_.stale_taint_max, sim::violated(Property::kTaintsGo),
+                "is Ready and keeps its NoExecute taint", now);
+  check_lasting(late_content_, limits_.late_content_max, sim::violated(Property::kNamespacesEmpty),
+                "is in a namespace that is gone", now);
 }
 
 void Invariants::on_late_content(const std::string& key, bool is_there, Now now) {
@@ -52,7 +53,8 @@ void Invariants::on_late_content(const std::string& key, bool is_there, Now now)
     late_content_.erase(key);
 }
 
-void Invariants::look_at(Lasting& lasting, Duration most, const Violated& violated, std::string_view what, Now now) {
+void Invariants::check_lasting(Lasting& lasting, Duration most, const Violated& violated, std::string_view what,
+                               Now now) {
   for (auto it = lasting.begin(); it != lasting.end();) {
     const Duration lasts = now.mono - std::max(it->second, calm_since_);
     if (lasts <= most) {
@@ -78,7 +80,7 @@ void Invariants::on_replica_set(const api::ReplicaSet* before, const api::Replic
 }
 
 /// A pod that stops being replaced is kept: its set has one too many, which no controller could know before.
-void Invariants::note_replaced(const api::Pod* before, const api::Pod* after, Now now) {
+void Invariants::mark_replaced(const api::Pod* before, const api::Pod* after, Now now) {
   const bool was = before != nullptr && workloads::is_being_replaced(*before);
   const bool is = after != nullptr && workloads::is_being_replaced(*after);
   if (is) replaced_.insert_or_assign(after->key().text(), after->spec.node_name);
@@ -88,7 +90,7 @@ void Invariants::note_replaced(const api::Pod* before, const api::Pod* after, No
   if (after != nullptr) lowered_.insert_or_assign(owner_uid(*before), now.mono);
 }
 
-void Invariants::look_at_marks(Now now) {
+void Invariants::check_marks(Now now) {
   for (const auto& [pod, node] : replaced_) {
     if (silent_nodes_.contains(node)) {
       stale_marks_.erase(pod);
@@ -96,8 +98,8 @@ void Invariants::look_at_marks(Now now) {
       stale_marks_.emplace(pod, now.mono);
     }
   }
-  look_at(stale_marks_, limits_.surplus_max, {Property::kNoSurplus, "Pod"},
-          "is being replaced although its node is well", now);
+  check_lasting(stale_marks_, limits_.surplus_max, {Property::kNoSurplus, "Pod"},
+                "is being replaced although its node is well", now);
 }
 
 void Invariants::count_replica(const api::Pod* before, const api::Pod* after, Now now) {
@@ -161,7 +163,7 @@ void Invariants::on_lease(const LeaseRenewal* before, const LeaseRenewal* after,
 }
 
 void Invariants::on_pod(const api::Pod* before, const api::Pod* after, Now now) {
-  note_replaced(before, after, now);
+  mark_replaced(before, after, now);
   count_replica(before, after, now);
   budgets_.on_pod(before, after, now);
   rollouts_.on_pod(before, after, now);
@@ -191,7 +193,7 @@ void Invariants::on_node(const api::Node* before, const api::Node* after, Now no
   if (after == nullptr) {
     if (before == nullptr) return;
     stale_taints_.erase(before->metadata.name);
-    silent_nodes_.insert(before->metadata.name);  // its pods are collected
+    silent_nodes_.insert(before->metadata.name);  // the node was deleted: its pods are collected
     return;
   }
   const bool is_tainted = has_silence_taint(*after);

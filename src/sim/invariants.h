@@ -49,7 +49,7 @@ class Invariants {
   Invariants(const Invariants&) = delete;
   Invariants& operator=(const Invariants&) = delete;
 
-  /// Null: the object did not exist before, or does not any more.
+  /// `before` null: the pod is new; `after` null: it was deleted.
   void on_pod(const api::Pod* before, const api::Pod* after, Now now);
   void on_node(const api::Node* before, const api::Node* after, Now now);
   void on_replica_set(const api::ReplicaSet* before, const api::ReplicaSet* after, Now now);
@@ -78,8 +78,8 @@ class Invariants {
   /// An object, by its key, is still there although its namespace is gone (`is_there`), or it is gone as well.
   void on_late_content(const std::string& key, bool is_there, Now now);
 
-  /// Checks that everything is gone that should have been put right by now.
-  void look(Now now);
+  /// Checks that the state has recovered wherever the time for that is over.
+  void check(Now now);
 
   /// From now on a ReplicaSet may never have a pod too many, unless its size was reduced less than surplus_max ago,
   /// which its controller may not have seen yet: no message gets lost, and no process crashes that makes pods.
@@ -108,9 +108,9 @@ class Invariants {
   bool is_wall_steady(Now now);
   void count_replica(const api::Pod* before, const api::Pod* after, Now now);
   void check_surplus(const std::string& set, Now now);
-  void note_replaced(const api::Pod* before, const api::Pod* after, Now now);
-  void look_at_marks(Now now);
-  void look_at(Lasting& lasting, Duration most, const Violated& violated, std::string_view what, Now now);
+  void mark_replaced(const api::Pod* before, const api::Pod* after, Now now);
+  void check_marks(Now now);
+  void check_lasting(Lasting& lasting, Duration most, const Violated& violated, std::string_view what, Now now);
 
   Limits limits_;
   Verdicts verdicts_;
@@ -122,7 +122,7 @@ class Invariants {
   std::set<std::string> gone_uids_;
   std::map<std::string, std::string> node_of_uid_;
   std::map<std::string, std::int64_t> wanted_replicas_;  // by uid of the set
-  std::map<std::string, std::set<std::string>> active_;  // pods by uid of their set
+  std::map<std::string, std::set<std::string>> active_;  // active pods by the uid of their set
   Lasting surplus_;                                      // by uid of the set
   /// The time when a set's size was last reduced, or a pod of it that was being replaced counted again; by uid.
   std::map<std::string, Instant> lowered_;

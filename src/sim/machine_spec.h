@@ -9,7 +9,7 @@
 
 namespace spillway::sim {
 
-/// One machine of a cluster that is not generated.
+/// One machine of a cluster that a document or an import describes.
 struct MachineSpec {
   std::string name;
   api::StringMap labels;

@@ -16,12 +16,12 @@ struct NetworkFaults {
   std::uint32_t lost_ppm = 0;         // requests or answers that never arrive
   std::uint32_t watch_break_ppm = 0;  // per watch event: the connection breaks
   std::uint32_t repeated_ppm = 0;     // answers to calls that arrive a second time, later
-  std::uint32_t roam_ppm = 0;  // requests that go to another server than the one before, though that one is there
+  std::uint32_t roam_ppm = 0;         // requests that go to another server although the present one is reachable
 
   friend bool operator==(const NetworkFaults&, const NetworkFaults&) = default;
 };
 
-/// The link between one endpoint and all servers, where it is worse than others.
+/// A worse link between one endpoint and all servers.
 struct Link {
   Duration latency{};  // every message takes up to that long more, at least half of it: they overtake one another
   std::uint32_t lost_ppm = 0;

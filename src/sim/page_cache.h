@@ -28,7 +28,7 @@ class PageCache {
 
   Bytes at(Instant now) const { return Bytes{held_.at(now)}; }
 
-  /// A quarter of it: the kernel keeps the two lists in proportion.
+  /// A quarter of the cache: the kernel keeps its two lists in proportion.
   Bytes inactive(Instant now) const { return Bytes{held_.at(now) / 4}; }
 
   /// Bytes that were reclaimed and read again so far.

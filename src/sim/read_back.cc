@@ -27,15 +27,13 @@ std::string ReadBack::target() const {
 }
 
 void ReadBack::later() {
-  time_.after(kEvery, [this, alive = std::weak_ptr(alive_)] {
-    if (!alive.expired()) ask();
-  });
+  time_.after(kEvery, alive_.guard([this] { ask(); }));
 }
 
 /// Creates the object if it is absent, deletes it if it is there, and in between reads it.
 void ReadBack::ask() {
-  const bool looks = rng_.below(2) == 0;
-  asked_ = looks ? api::Method::kGet : exists_ ? api::Method::kDelete : api::Method::kPost;
+  const bool reads = rng_.below(2) == 0;
+  asked_ = reads ? api::Method::kGet : exists_ ? api::Method::kDelete : api::Method::kPost;
   api::Request request{asked_, target(), {{"content-type", "application/json"}}, {}};
   if (asked_ == api::Method::kPost) {
     request.target = kCollection;
@@ -46,9 +44,9 @@ void ReadBack::ask() {
   waits_ = id;
   server_ = rng_.below(ways_.size());
   ways_[server_]->execute(client::SendCall{id, std::move(request)}, *this);
-  time_.after(kPatience, [this, alive = std::weak_ptr(alive_), id] {
-    if (!alive.expired() && waits_ == id) give_up();
-  });
+  time_.after(kPatience, alive_.guard([this, id] {
+    if (waits_ == id) give_up();
+  }));
 }
 
 /// A write of unknown outcome may be executed now or later: continues with another name.
@@ -66,11 +64,11 @@ void ReadBack::on_api_event(client::ApiEvent event) {
   if (done == nullptr || waits_ != done->id) return;
   if (!done->response || done->response->status == 429 || done->response->status >= 500) return give_up();
   waits_.reset();
-  judge(done->response->status);
+  check_answer(done->response->status);
   later();
 }
 
-void ReadBack::judge(int status) {
+void ReadBack::check_answer(int status) {
   const bool creates = asked_ == api::Method::kPost;
   const int wanted = creates ? 201 : exists_ ? 200 : 404;
   if (status == wanted) {

@@ -4,6 +4,7 @@
 // recent.
 #pragma once
 
+#include "base/alive.h"
 #include "base/rng.h"
 #include "client/engine.h"
 #include "sim/invariants.h"
@@ -22,7 +23,7 @@ namespace spillway::sim {
 class ReadBack final : public client::Transport::Receiver {
  public:
   static constexpr Duration kEvery = milliseconds(400);
-  static constexpr Duration kPatience = seconds(70);  // longer than a server lets a request wait
+  static constexpr Duration kPatience = seconds(70);  // longer than the longest wait of a request in a server
 
   ReadBack(VirtualTime& time, Rng rng, SimNetwork& network, std::size_t servers, Invariants& invariants);
   ~ReadBack() override;
@@ -31,14 +32,14 @@ class ReadBack final : public client::Transport::Receiver {
 
   void start() { ask(); }
 
-  /// Answers that confirmed what had been written.
+  /// Number of answers that confirmed a write.
   std::uint64_t confirmed() const { return confirmed_; }
 
  private:
   void on_api_event(client::ApiEvent event) override;
   void ask();
   void give_up();
-  void judge(int status);
+  void check_answer(int status);
   void later();
   std::string target() const;
 
@@ -46,12 +47,12 @@ class ReadBack final : public client::Transport::Receiver {
   Rng rng_;
   Invariants& invariants_;
   std::vector<std::unique_ptr<client::Transport>> ways_;  // by server
-  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  Alive alive_;
   client::CallId last_ = 0;
   std::optional<client::CallId> waits_;
   api::Method asked_ = api::Method::kGet;
   std::size_t server_ = 0;
-  bool exists_ = false;  // by the answers so far
+  bool exists_ = false;  // state by the answers so far
   std::uint64_t names_ = 0;
   std::uint64_t confirmed_ = 0;
 };

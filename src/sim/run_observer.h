@@ -15,6 +15,10 @@ class RunObserver {
 
   /// Called before time moves.
   virtual void on_begin(Cluster& cluster) = 0;
+
+  /// Called when the timeline begins: times in an outcome count from here.
+  virtual void on_timeline(Cluster& /*cluster*/) {}
+
   /// Called after the last event, while the cluster still exists.
   virtual void on_end(Cluster& cluster) = 0;
 };

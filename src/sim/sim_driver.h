@@ -22,7 +22,7 @@ class SimDriver final : public client::Transport::Receiver {
   void start();
   void on_api_event(client::ApiEvent event) override;
 
-  /// Runs `event` as one step of the engine (used for host events of an agent).
+  /// Runs `event` as one step of the engine (for host events of an agent).
   template <typename Event>
   void step(Event&& event) {
     if (dead_) return;
@@ -39,20 +39,20 @@ class SimDriver final : public client::Transport::Receiver {
   /// no event any more; the caller has to destroy it.
   void before_command(std::function<bool()> lives) { lives_ = std::move(lives); }
 
-  /// Asks if a command that after_step() executes may be executed.
+  /// Asks before each command of after_step() if it may be executed.
   bool may_execute() {
     if (!dead_ && lives_ && !lives_()) dead_ = true;
     return !dead_;
   }
 
-  /// Sets the lead of its wall clock over all others.
+  /// Sets the wall clock of the process ahead of all others.
   void set_clock(Duration ahead) { clock_ahead_ = ahead; }
 
   /// Called after every step, to execute commands beyond those of ApiEngine.
   void after_step(std::function<void()> execute) { after_step_ = std::move(execute); }
 
  private:
-  /// The time, with its own wall clock.
+  /// The time by the process's own wall clock.
   Now own_time() const;
 
   void begin() { stepping_ = true; }

@@ -56,7 +56,7 @@ SimHost::SimHost(VirtualTime& time, Rng rng, Size size, Deliver deliver)
     : time_(time), rng_(rng), size_(size), deliver_(std::move(deliver)) {}
 
 SimHost::~SimHost() {
-  *alive_ = false;
+  alive_.end();
   if (oom_check_) time_.cancel(*oom_check_);
 }
 
@@ -65,9 +65,9 @@ void SimHost::send(Duration delay, agent::HostEvent event) {
 }
 
 void SimHost::send(Duration delay, std::shared_ptr<const agent::HostEvent> event) {
-  time_.after(delay, [this, alive = alive_, listener = listeners_, event = std::move(event)]() mutable {
-    if (*alive && listener == listeners_) deliver_(std::move(event));
-  });
+  time_.after(delay, alive_.guard([this, listener = listeners_, event = std::move(event)]() mutable {
+    if (listener == listeners_) deliver_(std::move(event));
+  }));
 }
 
 void SimHost::attach(Deliver deliver) {
@@ -136,6 +136,8 @@ void SimHost::execute(agent::HostCommand command) {
       answer.outcomes.push_back(free(action));
     }
     send(milliseconds(1), std::move(answer));
+  } else if (const auto* resize = std::get_if<agent::ResizePod>(&command)) {
+    send(milliseconds(1), agent::PodResized{resize->id, resize->uid, {}});
   } else if (const auto* relieve = std::get_if<agent::RelieveMemory>(&command)) {
     agent::Relieved answer{relieve->id, {}};
     for (const eviction::CacheReclaim& order : relieve->pods)
@@ -205,13 +207,12 @@ void SimHost::exit_after(const std::string& uid, const std::string& container, D
   if (pod == pods_.end()) return;
   const auto found = pod->second.containers.find(container);
   if (found == pod->second.containers.end() || !found->second.running) return;
-  time_.after(after, [this, alive = alive_, uid, container, code, attempt = found->second.attempt] {
-    if (!*alive) return;
+  time_.after(after, alive_.guard([this, uid, container, code, attempt = found->second.attempt] {
     const auto later = pods_.find(uid);
     if (later == pods_.end()) return;
     const auto one = later->second.containers.find(container);
     if (one != later->second.containers.end() && one->second.attempt == attempt) exit(uid, container, code, 0, false);
-  });
+  }));
 }
 
 void SimHost::run_sandbox(const std::string& uid) {
@@ -285,17 +286,13 @@ Duration SimHost::time_to_end(const std::string& uid, Duration grace, Duration p
 void SimHost::stop_container(const agent::StopContainer& command) {
   const Stop stop{.container = command.name, .killed = ignores_term(command.uid, command.grace)};
   time_.after(time_to_end(command.uid, command.grace, milliseconds(50)),
-              [this, alive = alive_, uid = command.uid, stop] {
-                if (*alive) end(uid, stop);
-              });
+              alive_.guard([this, uid = command.uid, stop] { end(uid, stop); }));
 }
 
 void SimHost::stop_pod(const std::string& uid, Duration grace) {
   const Duration prompt = milliseconds(10 + static_cast<std::int64_t>(rng_.below(100)));
   const Stop stop{.container = {}, .killed = grace == Duration::zero() || ignores_term(uid, grace)};
-  time_.after(time_to_end(uid, grace, prompt), [this, alive = alive_, uid, stop] {
-    if (*alive) end(uid, stop);
-  });
+  time_.after(time_to_end(uid, grace, prompt), alive_.guard([this, uid, stop] { end(uid, stop); }));
 }
 
 void SimHost::end(const std::string& uid, const Stop& stop) {
@@ -412,10 +409,10 @@ Bytes SimHost::in_memory(Bytes used) const {
 }
 
 /// Wakes the listener for stalls as the kernel's trigger does: at most once in a while.
-void SimHost::tell_of_stall() {
+void SimHost::report_stall() {
   const Instant now = time_.now().mono;
-  if (told_of_stall_ && now - *told_of_stall_ < kStallWakeInterval) return;
-  told_of_stall_ = now;
+  if (stall_reported_at_ && now - *stall_reported_at_ < kStallWakeInterval) return;
+  stall_reported_at_ = now;
   send(microseconds(100), agent::PressureWake{"psi"});
 }
 
@@ -433,7 +430,7 @@ void SimHost::expect_oom() {
     const Instant now = time_.now().mono;
     caches_.give_up(usage() + caches_.total(now) - size_.memory, now);
     if (usage() > size_.memory + size_.swap) kill_largest();
-    if (swapped() > Bytes{0}) tell_of_stall();
+    if (swapped() > Bytes{0}) report_stall();
     expect_oom();
   });
 }
@@ -493,7 +490,7 @@ void SimHost::observe(const agent::Observe& command) {
   send(milliseconds(1) + disk, std::shared_ptr<const agent::HostEvent>(std::move(event)));
 }
 
-/// `summary`: empty, or an earlier one of this machine, whose room is used again.
+/// `summary`: empty, or an earlier one of this machine, whose memory is reused.
 void SimHost::summarize(agent::ObserveDepth depth, api::Summary& summary) const {
   const WallTime wall = now().wall;
   summary.node = api::NodeStats();
@@ -540,7 +537,7 @@ void SimHost::add_disk_and_processes(api::NodeStats& node) const {
 void SimHost::add_stats(const std::string& uid, const PodEntry& pod, api::PodStats& stats) const {
   const Now now = this->now();
   const Bytes written{pod.disk.at(now.mono)};
-  if (stats.uid != uid) {  // otherwise it is this pod's already
+  if (stats.uid != uid) {  // the entry belonged to another pod
     stats.uid = uid;
     stats.ns = pod.key.ns;
     stats.name = pod.key.name;
@@ -562,7 +559,7 @@ void SimHost::add_stats(const std::string& uid, const PodEntry& pod, api::PodSta
   for (const auto& [name, container] : pod.containers) {
     const Bytes used = in_memory(usage_of(container));
     pod_usage += used;
-    const bool reads = container.running;  // the first one that runs
+    const bool reads = container.running;  // the first running container does the pod's reading
     api::ContainerStats& each = *of_container++;
     each.name = name;
     each.memory = memory_stats(used, reads ? std::exchange(cache, Bytes{}) : Bytes{},

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "agent/contract/ports.h"
+#include "base/alive.h"
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "sim/growth.h"
@@ -40,8 +41,8 @@ class SimHost final : public agent::Host {
   /// The reaction of a pod's containers to SIGTERM.
   enum class Ending {
     kPrompt,   // within a tenth of a second
-    kAtGrace,  // nothing: they are killed at the end of their grace
-    kNever,    // nothing, and killing them does nothing either: as what waits for a dead disk
+    kAtGrace,  // ignores the signal: killed at the end of the grace
+    kNever,    // survives SIGKILL, too, like a process that waits for a dead disk
   };
 
   static constexpr std::int64_t kPidsMax = 32'768;
@@ -140,7 +141,7 @@ class SimHost final : public agent::Host {
     WallTime started_wall;
     std::string image;
     bool running = false;
-    std::optional<agent::ContainerExited> ended = std::nullopt;  // the result, once it has ended
+    std::optional<agent::ContainerExited> ended = std::nullopt;  // the result of the run; nullopt: it has not ended
   };
 
   /// The order to end a container, or the whole pod.
@@ -157,10 +158,10 @@ class SimHost final : public agent::Host {
     std::vector<Stop> waiting;  // with kNever
     std::map<std::string, Container> containers;
     Growth disk;       // bytes
-    Growth processes;  // beside one of each container
+    Growth processes;  // further processes, beside the first one of each container
     bool host_network = false;
     bool has_sandbox = false;
-    std::uint8_t address = 0;  // the last number; 0: it has none
+    std::uint8_t address = 0;  // the last number of the pod's address; 0: it has none
 
     std::vector<std::string> addresses(const std::string& network) const;
     std::int64_t running() const;
@@ -187,7 +188,7 @@ class SimHost final : public agent::Host {
   Bytes in_memory(Bytes used) const;
   Now now() const;
   agent::PodsFound found() const;
-  void tell_of_stall();
+  void report_stall();
   /// Arms the moment at which the machine will be full.
   void expect_oom();
   void kill_largest();
@@ -208,12 +209,12 @@ class SimHost final : public agent::Host {
   Duration disk_delay_{};
   Duration oom_check_interval_ = milliseconds(5);
   std::string pod_network_;  // empty: pods have the address of their node
-  std::optional<Instant> told_of_stall_;
+  std::optional<Instant> stall_reported_at_;
   std::int64_t last_pid_ = 1000;
   /// The last observations of everything, reused once the agent has released them: it keeps the last one.
   std::array<std::shared_ptr<agent::HostEvent>, 2> observations_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  std::uint64_t listeners_ = 1;  // processes of the agent so far
+  Alive alive_;
+  std::uint64_t listeners_ = 1;  // number of agents that have run on the machine
 };
 
 }  // namespace spillway::sim

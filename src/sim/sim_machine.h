@@ -39,7 +39,7 @@ struct Boot {
   std::span<const agent::JournalEntry> history;
   std::unique_ptr<client::Transport> transport;
   std::unique_ptr<SimHost> host;  // a host that runs already, with its pods; null: the machine boots
-  /// Changes the facts before the agent sees them; empty: they stay.
+  /// Changes the facts before the agent sees them; empty: unchanged.
   std::function<void(agent::MachineInfo&)> adjust = {};
 };
 

@@ -217,7 +217,7 @@ class SimNetwork::Connection final : public client::Transport {
     const auto all = std::exchange(open_, {});
     for (const auto& [id, exchange] : all) {
       if (!place || exchange->place() == *place) exchange->break_connection();
-      open_.emplace(id, exchange);  // until its last message has arrived
+      open_.emplace(id, exchange);  // kept until the last message has arrived
     }
   }
 
@@ -237,7 +237,7 @@ class SimNetwork::Connection final : public client::Transport {
   UserPtr user_;
   bool is_fixed_;
   std::size_t place_;
-  std::map<client::CallId, std::shared_ptr<Exchange>> open_;  // finished ones until the next sweep
+  std::map<client::CallId, std::shared_ptr<Exchange>> open_;  // finished exchanges stay until the next sweep
   static constexpr std::size_t kSweepMin = 8;
   std::size_t sweep_at_ = kSweepMin;
 };
@@ -249,7 +249,7 @@ SimNetwork::~SimNetwork() = default;
 void SimNetwork::attach(apiserver::ApiServer* server, std::size_t place) {
   if (place >= servers_.size()) servers_.resize(place + 1);
   servers_[place] = server;
-  if (server != nullptr) return;  // else nothing is abandoned at one that is gone
+  if (server != nullptr) return;  // otherwise the server has stopped, and its connections break
   for (const auto& [endpoint, connection] : connections_) connection->break_all(place);
 }
 

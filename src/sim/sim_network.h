@@ -47,7 +47,7 @@ class SimNetwork {
   /// Cuts the endpoint off: messages from it and to it are lost, its watches go silent. With one direction: that alone,
   /// and any that is cut already.
   void partition(const std::string& endpoint, Cut cut = Cut::kBoth);
-  /// Ends the partition: cut watches are now known to be broken.
+  /// Ends the partition: clients then notice that their cut watches are broken.
   void heal(const std::string& endpoint);
 
   /// Watches of this endpoint whose target contains `part` carry nothing any more, without breaking: neither events
@@ -59,7 +59,7 @@ class SimNetwork {
   void set_link(const std::string& endpoint, const Link& link) { links_.insert_or_assign(endpoint, link); }
 
   /// Makes the link as good as any other.
-  void mend_link(const std::string& endpoint) { links_.erase(endpoint); }
+  void restore_link(const std::string& endpoint) { links_.erase(endpoint); }
 
   bool is_partitioned(const std::string& endpoint) const { return partitioned_.contains(endpoint); }
 

@@ -37,10 +37,7 @@ void SimServer::take_part() {
   store::ServerLease::Ports ports{.now = [this] { return time_.now().mono; },
                                   .after =
                                       [this](Duration time, std::move_only_function<void()> task) {
-                                        time_.after(time,
-                                                    [alive = std::weak_ptr(alive_), task = std::move(task)]() mutable {
-                                                      if (!alive.expired()) task();
-                                                    });
+                                        time_.after(time, alive_.guard([task = std::move(task)]() mutable { task(); }));
                                       }};
   store::ServerLease::Listener listener{
       .on_taken =

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "apiserver/server.h"
+#include "base/alive.h"
 #include "sim/time/virtual_time.h"
 #include "store/server_lease.h"
 #include "store/store.h"
@@ -26,7 +27,7 @@ class SimServer {
     /// A store that belongs to this server and ends with it; null: `store` outlives it.
     std::unique_ptr<store::Store> own_store;
     store::Store* store = nullptr;
-    /// Called when it begins to act for all servers of its store.
+    /// Called when the server becomes the active one of its store.
     std::function<void()> on_acting = [] {};
   };
 
@@ -35,9 +36,9 @@ class SimServer {
   SimServer(const SimServer&) = delete;
   SimServer& operator=(const SimServer&) = delete;
 
-  /// `ready`, once: it serves, or its store cannot be served.
+  /// `ready`, called once: the server serves, or its store cannot be served.
   void start(std::function<void(const Outcome&)> ready);
-  /// Stops serving; answers that the store still owes it arrive.
+  /// Stops serving; answers that the store still owes arrive.
   void stop();
 
   const std::string& name() const { return options_.name; }
@@ -55,7 +56,7 @@ class SimServer {
   VirtualTime& time_;
   telemetry::Log log_;
   Options options_;
-  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  Alive alive_;
   std::unique_ptr<store::ServerLease> lease_;
   std::unique_ptr<apiserver::ApiServer> engine_;
   std::optional<VirtualTime::EventId> wakeup_;

@@ -15,7 +15,7 @@ constexpr std::string_view kOwn = "/registry/spillway.dev/";  // no objects of t
 
 api::Json document_of(const store::Value& value) {
   auto document = api::parse_json(*value);
-  SPILLWAY_CHECK(document.has_value());  // the server wrote it
+  SPILLWAY_CHECK(document.has_value());  // cannot fail: the server wrote the document
   return *std::move(document);
 }
 
@@ -47,7 +47,7 @@ void Tenants::on_change(const store::Change& change, Now now) {
   if (!change.key.starts_with(kRegistry) || change.key.starts_with(kOwn)) return;
   if (change.key.starts_with(kServices)) on_service(change.key, change.value, now);
   const bool is_known = change.value != nullptr && change.create_revision != change.revision;
-  if (is_known && !change.key.starts_with(kNamespaces)) return;  // its place has been recorded
+  if (is_known && !change.key.starts_with(kNamespaces)) return;  // the object's place has been recorded
   if (change.key.starts_with(kNamespaces))
     return on_namespace(change.key.substr(kNamespaces.size()), change.value, now);
   on_content(change.key, change.value, now);
@@ -81,7 +81,7 @@ void Tenants::on_namespace(const std::string& name, const store::Value& value, N
   for (const std::string& key : contents_[name]) invariants_.on_late_content(key, true, now);
 }
 
-/// "/registry/RESOURCE/NAMESPACE/NAME"; what has no namespace has one part less.
+/// Parses "/registry/RESOURCE/NAMESPACE/NAME"; cluster-scoped objects have one part less.
 void Tenants::on_content(const std::string& key, const store::Value& value, Now now) {
   const std::size_t name = key.rfind('/');
   const std::size_t start = key.rfind('/', name - 1);

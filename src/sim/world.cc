@@ -19,7 +19,7 @@ constexpr std::size_t kMicroTimeBytes = 27;  // "2026-01-02T03:04:05.000001Z"
 template <typename T>
 T decode_stored(const store::Value& value) {
   const auto document = api::parse_json(*value);
-  SPILLWAY_CHECK(document.has_value());  // the server wrote it
+  SPILLWAY_CHECK(document.has_value());  // cannot fail: the server wrote the document
   auto object = api::decode<T>(*document);
   SPILLWAY_CHECK(object.has_value());
   return *std::move(object);

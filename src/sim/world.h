@@ -30,7 +30,7 @@ class World final : public store::Watcher {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  /// Hears of every write from now on. The store must outlive it.
+  /// Observes every write from now on. The store must outlive this object.
   void follow(store::Store& store);
 
   void on_changes(const std::vector<store::Change>& changes) override;
@@ -70,10 +70,10 @@ class World final : public store::Watcher {
   };
 
   static SeenLease read_lease(std::string_view name, std::string_view text);
-  /// The same lease with another time in the same places; nullopt: it has to be read.
+  /// Parses a renewed lease that differs in its time alone; nullopt: parse the whole object.
   static std::optional<WallTime> renewal_in_place(const SeenLease& known, std::string_view text);
 
-  /// The node that it is, or is bound to; empty: none.
+  /// Name of the node that the object is, or is bound to; empty: none.
   std::string node_of(const store::Change& change) const;
 
   VirtualTime& time_;

@@ -52,17 +52,13 @@ void MemoryStore::enqueue(Request request, Completion<Answer> done, std::size_t 
 
 template <typename Answer>
 void MemoryStore::refuse(Error error, Completion<Answer> done) {
-  post_([alive = std::weak_ptr(alive_), done = std::move(done), error = std::move(error)]() mutable {
-    if (!alive.expired()) done(std::move(error));
-  });
+  post_(alive_.guard([done = std::move(done), error = std::move(error)]() mutable { done(std::move(error)); }));
 }
 
 void MemoryStore::schedule() {
   if (scheduled_) return;
   scheduled_ = true;
-  post_([alive = std::weak_ptr(alive_), this] {
-    if (!alive.expired()) run_pending();
-  });
+  post_(alive_.guard([this] { run_pending(); }));
 }
 
 void MemoryStore::run_pending() {
@@ -86,7 +82,7 @@ void MemoryStore::run_pending() {
 void MemoryStore::start_new_watches() {
   for (const WatchId id : std::exchange(new_watches_, {})) {
     if (!watches_.has(id)) continue;
-    const Revision after = watches_.told(id);
+    const Revision after = watches_.delivered_to(id);
     if (after < compacted_) {
       watches_.end(id, too_old(after, compacted_));
       continue;
@@ -97,7 +93,7 @@ void MemoryStore::start_new_watches() {
       const Keys::iterator key = log_[number - compacted_.number() - 1];
       if (key->first.starts_with(watches_.prefix(id))) missed.push_back(change_at(Revision(number)));
     }
-    watches_.tell(id, missed);
+    watches_.deliver(id, missed);
   }
 }
 
@@ -185,7 +181,7 @@ void MemoryStore::forget_before(Revision revision) {
     compacted_ = Revision(compacted_.number() + 1);
     std::vector<Version>& versions = key->second;
     const Version* kept = version_at(versions, revision);
-    if (kept->mod_revision != compacted_) continue;  // a later write of this key is on the way out, too
+    if (kept->mod_revision != compacted_) continue;  // a later write of the key is compacted, too
     const auto first = versions.begin() + (kept - versions.data());
     if (first->value) {
       versions.erase(versions.begin(), first);

@@ -9,6 +9,7 @@
 // destruction never run.
 #pragma once
 
+#include "base/alive.h"
 #include "base/indexed_map.h"
 #include "store/store.h"
 #include "store/watch_registry.h"
@@ -84,7 +85,7 @@ class MemoryStore final : public Store {
   Poster post_;
   StoreLimits limits_;
   std::uint64_t history_revisions_max_;
-  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  Alive alive_;
   bool scheduled_ = false;
   std::vector<Pending> pending_;
   std::size_t pending_bytes_ = 0;

@@ -28,12 +28,12 @@ struct HistorySize {
   Revision head;
   Revision compacted;
   Bytes live;     // the present state
-  Bytes history;  // states before the present one, of revisions (compacted, head]
+  Bytes history;  // bytes of states before the present one, of revisions (compacted, head]
 };
 
 class Retention {
  public:
-  /// History that was there before `now` counts as written now.
+  /// History that exists before `now` counts as written now.
   Retention(HistoryPolicy policy, Instant now, Revision head);
 
   /// The revision to compact to, size.compacted if nothing may go. Call it after each group of writes, and at

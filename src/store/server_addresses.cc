@@ -16,36 +16,36 @@ ServerAddresses::ServerAddresses(Store& store, std::string_view name, std::strin
 /// Writes this server's address. A failed write needs no report: the store reports its own state, and the next round
 /// writes again.
 void ServerAddresses::write() {
-  if (address_.empty()) return look();
+  if (address_.empty()) return read();
   store_.write({.key = key_,
                 .value = std::make_shared<const std::string>(address_),
                 .expected = std::nullopt,
                 .ttl = kGoneAfter},
-               [this, alive = std::weak_ptr(alive_)](const Result<WriteResult>&) {
-                 if (!alive.expired() && !over_) look();
-               });
+               alive_.guard([this](const Result<WriteResult>&) {
+                 if (!over_) read();
+               }));
 }
 
-void ServerAddresses::look() {
+void ServerAddresses::read() {
   store_.range({.prefix = std::string(kPrefix), .start_after = {}, .limit = kAddressesMax, .at = {}},
-               [this, alive = std::weak_ptr(alive_)](const Result<RangeResult>& found) {
-                 if (alive.expired() || over_) return;
+               alive_.guard([this](const Result<RangeResult>& found) {
+                 if (over_) return;
                  if (found) {
                    std::vector<std::string> addresses;
                    for (const Entry& entry : found->entries) addresses.push_back(*entry.value);
                    seen_(addresses);
                  }
                  later();
-               });
+               }));
 }
 
 void ServerAddresses::later() {
-  after_(kBeatEvery, [this, alive = std::weak_ptr(alive_)] {
-    if (!alive.expired() && !over_) write();
-  });
+  after_(kBeatEvery, alive_.guard([this] {
+    if (!over_) write();
+  }));
 }
 
-void ServerAddresses::leave(std::function<void()> done) {
+void ServerAddresses::release(std::function<void()> done) {
   if (std::exchange(over_, true) || address_.empty()) return done();
   store_.write({.key = key_, .value = nullptr, .expected = std::nullopt},
                [done = std::move(done)](const Result<WriteResult>&) { done(); });

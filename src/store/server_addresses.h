@@ -3,6 +3,7 @@
 // Source: Kubernetes docs, kube-apiserver --endpoint-reconciler-type=lease.
 #pragma once
 
+#include "base/alive.h"
 #include "base/time.h"
 #include "store/store.h"
 
@@ -34,11 +35,11 @@ class ServerAddresses {
   void start() { write(); }
 
   /// Deletes its own address; `done` runs when the store has answered, and no listener is called any more.
-  void leave(std::function<void()> done);
+  void release(std::function<void()> done);
 
  private:
   void write();
-  void look();
+  void read();
   void later();
 
   Store& store_;
@@ -46,7 +47,7 @@ class ServerAddresses {
   const std::string address_;
   const After after_;
   const Seen seen_;
-  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  Alive alive_;
   bool over_ = false;
 };
 

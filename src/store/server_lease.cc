@@ -7,7 +7,7 @@
 namespace spillway::store {
 namespace {
 
-constexpr const char* kNotInTime = "the store has not taken the lease of this server in time";
+constexpr const char* kNotInTime = "the store did not renew the lease of this server in time";
 
 /// "HOLDER NUMBER": the number makes each write a different one.
 std::string_view holder_in(const Entry& lease) {
@@ -21,42 +21,42 @@ ServerLease::ServerLease(Store& store, std::string holder, Ports ports, Listener
     : store_(store), holder_(std::move(holder)), ports_(std::move(ports)), listener_(std::move(listener)) {}
 
 void ServerLease::start() {
-  look();
+  read();
 }
 
 void ServerLease::later() {
-  ports_.after(kLookEvery, [this, alive = std::weak_ptr(alive_)] {
-    if (alive.expired() || over_) return;
-    if (!held_) return look();
+  ports_.after(kCheckEvery, alive_.guard([this] {
+    if (over_) return;
+    if (!held_) return read();
     if (ports_.now() < renewed_ + kActsFor) return write(written_);
     lose(kNotInTime);
-    look();
-  });
+    read();
+  }));
 }
 
 /// A write that is not answered may take longer than the lease: the time ends meanwhile.
 void ServerLease::watch_own_time() {
   if (std::exchange(is_watched_, true)) return;
-  ports_.after(renewed_ + kActsFor - ports_.now(), [this, alive = std::weak_ptr(alive_)] {
-    if (alive.expired() || over_) return;
+  ports_.after(renewed_ + kActsFor - ports_.now(), alive_.guard([this] {
+    if (over_) return;
     is_watched_ = false;
     if (!held_) return;
     if (ports_.now() < renewed_ + kActsFor) return watch_own_time();
     lose(kNotInTime);
-  });
+  }));
 }
 
-void ServerLease::look() {
+void ServerLease::read() {
   store_.range({.prefix = std::string(kKey), .start_after = {}, .limit = 1, .at = {}},
-               [this, alive = std::weak_ptr(alive_)](Result<RangeResult> found) {
-                 if (alive.expired() || over_) return;
+               alive_.guard([this](Result<RangeResult> found) {
+                 if (over_) return;
                  if (!found) {
                    listener_.on_failure(found.error());
                    return later();
                  }
                  const bool is_there = !found->entries.empty() && found->entries.front().key == kKey;
                  on_seen(is_there ? std::optional(std::move(found->entries.front())) : std::nullopt);
-               });
+               }));
 }
 
 void ServerLease::on_seen(const std::optional<Entry>& lease) {
@@ -80,15 +80,15 @@ void ServerLease::write(Revision expected) {
   asked_ = ports_.now();
   auto value = std::make_shared<const std::string>(fmt::format("{} {}", holder_, ++writes_));
   store_.write({.key = std::string(kKey), .value = std::move(value), .expected = expected},
-               [this, alive = std::weak_ptr(alive_)](const Result<WriteResult>& result) {
-                 if (!alive.expired() && !over_) on_written(result);
-               });
+               alive_.guard([this](const Result<WriteResult>& result) {
+                 if (!over_) on_written(result);
+               }));
 }
 
 void ServerLease::on_written(const Result<WriteResult>& result) {
   if (!result) {
     if (!held_) listener_.on_failure(result.error());
-    if (store_.is_full()) renewed_ = asked_;  // no other server could take it either
+    if (store_.is_full()) renewed_ = asked_;  // no other server could take the lease either
     return later();
   }
   if (!result->committed) {
@@ -98,7 +98,7 @@ void ServerLease::on_written(const Result<WriteResult>& result) {
     }
     return later();
   }
-  if (ports_.now() >= asked_ + kActsFor) return later();  // another server may hold it since
+  if (ports_.now() >= asked_ + kActsFor) return later();  // another server may hold the lease since
   written_ = result->revision;
   renewed_ = asked_;
   if (!std::exchange(held_, true)) listener_.on_taken();

@@ -5,6 +5,7 @@
 // Thread: loop. Bounds: one request at a time, which ends by itself. Source: client-go, leader election.
 #pragma once
 
+#include "base/alive.h"
 #include "base/time.h"
 #include "store/store.h"
 
@@ -21,7 +22,7 @@ class ServerLease {
  public:
   static constexpr Duration kHeldFor = seconds(25);
   static constexpr Duration kActsFor = seconds(20);  // etcd reports a lost leader after 7 s
-  static constexpr Duration kLookEvery = seconds(2);
+  static constexpr Duration kCheckEvery = seconds(2);
   static constexpr std::string_view kKey = "/registry/spillway.dev/server";
 
   struct Ports {
@@ -30,9 +31,9 @@ class ServerLease {
   };
 
   struct Listener {
-    /// Called each time it begins to act.
+    /// Called each time this server begins to act.
     std::function<void()> on_taken;
-    /// Called each time it stops acting: another server acts, or may soon.
+    /// Called each time this server stops acting: another one acts, or may soon.
     std::function<void(const std::string& why)> on_lost;
     /// Called each time that another server becomes the active one.
     std::function<void(const std::string& holder)> on_waiting;
@@ -53,7 +54,7 @@ class ServerLease {
   bool is_held() const { return held_; }
 
  private:
-  void look();
+  void read();
   void on_seen(const std::optional<Entry>& lease);
   void write(Revision expected);
   void on_written(const Result<WriteResult>& result);
@@ -65,14 +66,14 @@ class ServerLease {
   std::string holder_;
   Ports ports_;
   Listener listener_;
-  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  Alive alive_;
   std::uint64_t writes_ = 0;
   bool held_ = false;
   bool over_ = false;
-  bool is_watched_ = false;  // a timer checks if its time is over
+  bool is_watched_ = false;  // a timer checks if the lease has expired
   Revision written_;         // the revision of our last write
-  Instant asked_{};          // when it was sent
-  Instant renewed_{};        // when the last one that was done was sent
+  Instant asked_{};          // when the last renewal was sent
+  Instant renewed_{};        // when the last successful renewal was sent
   Revision seen_;            // the revision of another server's last write
   Instant seen_at_{};
   std::string waits_for_;

@@ -41,22 +41,22 @@ void ServerRoster::write() {
   const std::string joined = joined_ == Revision() ? std::string() : fmt::format("@{}", joined_.number());
   auto value = std::make_shared<const std::string>(fmt::format("{}{} {}", ++beats_, joined, keys_));
   Write entry{.key = key_, .value = std::move(value), .expected = written_};
-  store_.write(std::move(entry), [this, alive = std::weak_ptr(alive_)](const Result<WriteResult>& result) {
-    if (alive.expired() || over_) return;
+  store_.write(std::move(entry), alive_.guard([this](const Result<WriteResult>& result) {
+    if (over_) return;
     if (!result && done_) return fail(result.error());
-    if (result && !result->committed) return meet(result->current);
+    if (result && !result->committed) return on_conflict(result->current);
     if (result) written_ = result->revision;
     if (joined_ == Revision()) joined_ = written_;
-    if (done_) return look();
-    ports_.after(kBeatEvery, [this, alive] {
-      if (!alive.expired() && !over_) write();
-    });
-  });
+    if (done_) return check_others();
+    ports_.after(kBeatEvery, alive_.guard([this] {
+      if (!over_) write();
+    }));
+  }));
 }
 
 /// Handles an entry that this server did not write: by an earlier process of the same name, deleted by hand, or renewed
 /// by another server that runs. The other server yields if it started later; it will find the entry overwritten.
-void ServerRoster::meet(const std::optional<Entry>& there) {
+void ServerRoster::on_conflict(const std::optional<Entry>& there) {
   if (there && joined_ != Revision() && joined_in(*there) < joined_) {
     over_ = true;
     if (ports_.yield) ports_.yield();
@@ -66,16 +66,16 @@ void ServerRoster::meet(const std::optional<Entry>& there) {
   write();
 }
 
-void ServerRoster::look() {
+void ServerRoster::check_others() {
   store_.range({.prefix = std::string(kPrefix), .start_after = {}, .limit = 0, .at = {}},
-               [this, alive = std::weak_ptr(alive_)](const Result<RangeResult>& found) {
-                 if (alive.expired() || over_) return;
+               alive_.guard([this](const Result<RangeResult>& found) {
+                 if (over_) return;
                  if (!found) return fail(found.error());
-                 judge(found->entries);
-               });
+                 on_entries(found->entries);
+               }));
 }
 
-void ServerRoster::judge(const std::vector<Entry>& entries) {
+void ServerRoster::on_entries(const std::vector<Entry>& entries) {
   const Instant now = ports_.now();
   bool waits = false;
   for (const Entry& entry : entries) {
@@ -92,9 +92,9 @@ void ServerRoster::judge(const std::vector<Entry>& entries) {
     }
   }
   if (waits) {
-    return ports_.after(kLookEvery, [this, alive = std::weak_ptr(alive_)] {
-      if (!alive.expired() && !over_) look();
-    });
+    return ports_.after(kCheckEvery, alive_.guard([this] {
+      if (!over_) check_others();
+    }));
   }
   auto done = std::exchange(done_, nullptr);
   write();
@@ -103,13 +103,13 @@ void ServerRoster::judge(const std::vector<Entry>& entries) {
 
 void ServerRoster::fail(Error error) {
   over_ = true;
-  const auto told = std::make_shared<std::move_only_function<void(Outcome)>>(std::exchange(done_, nullptr));
-  if (written_ == Revision()) return (*told)(std::move(error));
+  const auto done = std::make_shared<std::move_only_function<void(Outcome)>>(std::exchange(done_, nullptr));
+  if (written_ == Revision()) return (*done)(std::move(error));
   store_.write({.key = key_, .value = nullptr, .expected = written_},
-               [told, error = std::move(error)](const Result<WriteResult>&) { (*told)(error); });
+               [done, error = std::move(error)](const Result<WriteResult>&) { (*done)(error); });
 }
 
-void ServerRoster::leave(std::function<void()> done) {
+void ServerRoster::release(std::function<void()> done) {
   if (std::exchange(over_, true) || written_ == Revision()) return done();
   store_.write({.key = key_, .value = nullptr, .expected = written_},
                [done = std::move(done)](const Result<WriteResult>&) { done(); });

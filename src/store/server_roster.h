@@ -6,6 +6,7 @@
 // "etcd as the store", 12.
 #pragma once
 
+#include "base/alive.h"
 #include "base/time.h"
 #include "store/store.h"
 
@@ -25,7 +26,7 @@ class ServerRoster {
  public:
   static constexpr Duration kBeatEvery = seconds(5);
   static constexpr Duration kGoneAfter = seconds(16);
-  static constexpr Duration kLookEvery = seconds(1);  // while it waits for others to go
+  static constexpr Duration kCheckEvery = seconds(1);  // while this server waits for others to end
   static constexpr std::string_view kPrefix = "/registry/spillway.dev/roster/";
 
   struct Ports {
@@ -46,7 +47,7 @@ class ServerRoster {
   /// message; `at` is its name. An error of the store. Takes kGoneAfter at most beyond what the store needs.
   void join(std::move_only_function<void(Outcome)> done);
   /// Takes the entry back; `done` runs when the store has answered.
-  void leave(std::function<void()> done);
+  void release(std::function<void()> done);
 
  private:
   struct Other {
@@ -54,19 +55,19 @@ class ServerRoster {
     Instant since;
   };
 
-  void look();
-  void judge(const std::vector<Entry>& entries);
+  void check_others();
+  void on_entries(const std::vector<Entry>& entries);
   void write();
-  void meet(const std::optional<Entry>& there);
+  void on_conflict(const std::optional<Entry>& there);
   void fail(Error error);
 
   Store& store_;
   std::string key_;
   std::string keys_;
   Ports ports_;
-  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  Alive alive_;
   std::move_only_function<void(Outcome)> done_;
-  std::map<std::string, Other> others_;  // with other keys, by key
+  std::map<std::string, Other> others_;  // servers with other keys, by key
   std::uint64_t beats_ = 0;
   Revision joined_;  // revision of the first entry that was its own; 0: none yet
   Revision written_;

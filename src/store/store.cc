@@ -11,7 +11,7 @@ void Store::oldest_within(Revision head, std::uint64_t changes_max, Completion<R
   done(std::max(compacted(), Revision(oldest)));
 }
 
-/// A store that has all writers to itself has delivered what its answers speak of.
+/// A store without other writers has delivered everything before it answers.
 void Store::barrier(Completion<Revision> done) {
   Range nothing;
   nothing.limit = 1;

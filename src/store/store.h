@@ -37,7 +37,7 @@ class Revision {
 /// Immutable bytes shared by all readers; null means "no value".
 using Value = std::shared_ptr<const std::string>;
 
-/// One key at some revision.
+/// The state of one key at some revision.
 struct Entry {
   std::string key;
   Value value;
@@ -150,7 +150,7 @@ class Store {
   /// takes deletions and heartbeats.
   virtual std::optional<std::string> refusing() const { return std::nullopt; }
 
-  /// True if there is no space: all puts are refused until space was freed.
+  /// True if the disk is full: all puts are refused until space is freed.
   virtual bool is_full() const { return false; }
 
   /// The last revision whose changes have been delivered.

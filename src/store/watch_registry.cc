@@ -23,8 +23,8 @@ bool WatchRegistry::has_late() const {
   return std::ranges::any_of(watches_, [](const auto& entry) { return !entry.second.live; });
 }
 
-Revision WatchRegistry::told(WatchId id) const {
-  return watches_.at(id).told;
+Revision WatchRegistry::delivered_to(WatchId id) const {
+  return watches_.at(id).delivered;
 }
 
 const std::string& WatchRegistry::prefix(WatchId id) const {
@@ -43,35 +43,35 @@ void WatchRegistry::publish(const std::vector<Change>& changes) {
   // Callbacks add and remove watches: walk over a copy of the ids and look each one up again.
   for (const WatchId id : ids()) {
     const auto found = watches_.find(id);
-    if (found != watches_.end() && found->second.live) tell(id, changes);
+    if (found != watches_.end() && found->second.live) deliver(id, changes);
   }
 }
 
-void WatchRegistry::tell(WatchId id, const std::vector<Change>& changes) {
+void WatchRegistry::deliver(WatchId id, const std::vector<Change>& changes) {
   const auto found = watches_.find(id);
   if (found == watches_.end() || changes.empty()) return;
   Watch& watch = found->second;
   const auto concerns = [&](const Change& change) {
-    return change.revision > watch.told && change.key.starts_with(watch.prefix);
+    return change.revision > watch.delivered && change.key.starts_with(watch.prefix);
   };
   const auto count = static_cast<std::size_t>(std::ranges::count_if(changes, concerns));
   Watcher& watcher = *watch.watcher;
   if (count == changes.size()) {
-    watch.told = changes.back().revision;
+    watch.delivered = changes.back().revision;
     watcher.on_changes(changes);
     return;
   }
   std::vector<Change> own;
   own.reserve(count);
   std::ranges::copy_if(changes, std::back_inserter(own), concerns);
-  watch.told = std::max(watch.told, changes.back().revision);
+  watch.delivered = std::max(watch.delivered, changes.back().revision);
   if (!own.empty()) watcher.on_changes(own);
 }
 
 void WatchRegistry::skip_to(WatchId id, Revision revision) {
   const auto found = watches_.find(id);
   if (found == watches_.end()) return;
-  found->second.told = std::max(found->second.told, revision);
+  found->second.delivered = std::max(found->second.delivered, revision);
   found->second.watcher->on_reached(revision);
 }
 

@@ -25,13 +25,13 @@ class WatchRegistry {
   bool has(WatchId id) const { return watches_.contains(id); }
 
   /// The revision up to which the watch was notified; it must exist.
-  Revision told(WatchId id) const;
+  Revision delivered_to(WatchId id) const;
   const std::string& prefix(WatchId id) const;
 
   /// Delivers to every live watch the changes that concern it. `changes` are in revision order.
   void publish(const std::vector<Change>& changes);
   /// Delivers to one watch, live or not, the changes that concern it; ignored when it has ended.
-  void tell(WatchId id, const std::vector<Change>& changes);
+  void deliver(WatchId id, const std::vector<Change>& changes);
   /// Notifies the watch that no change up to `revision` concerns it; ignored when it is gone.
   void skip_to(WatchId id, Revision revision);
   /// Removes the watch, then notifies it of the end.
@@ -41,7 +41,7 @@ class WatchRegistry {
  private:
   struct Watch {
     std::string prefix;
-    Revision told;
+    Revision delivered;
     Watcher* watcher;
     bool live = false;
   };

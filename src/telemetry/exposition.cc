@@ -8,7 +8,7 @@
 namespace spillway::telemetry {
 
 struct Exposition::Families {
-  prometheus::MetricFamily current;  // without its samples
+  prometheus::MetricFamily current;  // the family, without its samples
   std::vector<prometheus::MetricFamily> list;
   bool begun = false;  // `current` is the last of the list
 };

@@ -28,7 +28,7 @@ class Exposition {
 
   /// Samples that follow belong to this family. One without samples is left out.
   void family(std::string_view name, Type type, std::string_view help);
-  /// `at`: when it was measured; nullopt: the time of the scrape.
+  /// `at`: time of the measurement; nullopt: the time of the scrape.
   void sample(const Labels& labels, double value, std::optional<WallTime> at = std::nullopt);
 
   std::string text() const;

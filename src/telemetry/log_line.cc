@@ -16,7 +16,7 @@ bool needs_quotes(std::string_view text) {
   return text.empty() || text.find_first_of(" =\"\\\n\t") != std::string_view::npos || printable(text) != text;
 }
 
-/// Appends text of other sources, escaped for a log.
+/// Appends untrusted text, escaped for a log.
 void append_string(std::string& out, std::string_view text) {
   const std::size_t from = out.size();
   append_json_string(text, out);

@@ -8,10 +8,10 @@
 
 namespace spillway::telemetry {
 
-/// The memory of one owner. A row may be a part of another one: its name says so.
+/// The memory of one owner. The name of a row says if it is a part of another one.
 struct MemoryRow {
   std::string owner;
-  std::uint64_t count = 0;  // things that it holds
+  std::uint64_t count = 0;  // number of objects
   std::uint64_t bytes = 0;
 
   friend bool operator==(const MemoryRow&, const MemoryRow&) = default;

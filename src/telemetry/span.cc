@@ -7,7 +7,7 @@
 namespace spillway::telemetry {
 namespace {
 
-/// Lower case digits alone, as the header wants them.
+/// Parses hexadecimal digits; the header allows lower case only.
 std::optional<std::uint64_t> parse_hex(std::string_view digits) {
   if (digits.find_first_not_of("0123456789abcdef") != std::string_view::npos) return std::nullopt;
   std::uint64_t value = 0;

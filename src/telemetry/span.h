@@ -53,7 +53,7 @@ struct Attribute {
 struct Span {
   TraceId trace;
   SpanId id = 0;
-  SpanId parent = 0;  // 0: the first of its trace
+  SpanId parent = 0;  // 0: the root span of the trace
   SpanKind kind = SpanKind::kInternal;
   std::string name;
   WallTime begin;

@@ -21,7 +21,7 @@ class Tracer {
   /// Requests that took this long are always traced: users ask about them.
   static constexpr Duration kSlow = milliseconds(500);
 
-  /// `requests_ppm`: of a million requests so many are traced, 0 to 1,000,000.
+  /// `requests_ppm`: number of traced requests per million, 0 to 1,000,000.
   Tracer(std::uint64_t seed, std::uint32_t requests_ppm, Registry& metrics);
 
   /// True if a request that took so long is traced.
@@ -30,7 +30,7 @@ class Tracer {
   TraceId new_trace();
   SpanId new_span();
 
-  /// Spans of one piece of work, which go together or not at all.
+  /// Adds the spans of one operation, which are sent together or not at all.
   void add(std::vector<Span> spans);
 
   /// `wake` is called when the first span waits; the sender of spans sets it.

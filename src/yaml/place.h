@@ -19,7 +19,7 @@ namespace spillway::yaml {
 
 class Place {
  public:
-  /// kColumn: errors say FILE:LINE:COLUMN, of a member where its name begins.
+  /// kColumn: errors name FILE:LINE:COLUMN, the column where a member's name begins.
   enum class Precision { kLine, kColumn };
 
   /// The whole document.
@@ -31,10 +31,10 @@ class Place {
   /// kInvalid, with the line of what is there: of a member that is missing, that of the mapping it is missing in.
   Error wrong(std::string_view what) const;
 
-  /// A mapping of these members alone.
+  /// The value must be a mapping with these members only.
   Outcome check_members(std::initializer_list<std::string_view> known) const;
 
-  /// The member is this text.
+  /// The member must be this text.
   Outcome expect(std::string_view name, std::string_view text) const;
 
   /// Calls `take` with every element of a list; a member that is missing or null is an empty one.
@@ -44,19 +44,19 @@ class Place {
 
   Result<std::string> text() const;
 
-  /// Empty where it is missing or null.
+  /// The text of a member; empty if it is missing or null.
   Result<std::string> optional_text(std::string_view name) const;
 
-  /// nullopt where it is missing or null.
+  /// The value of a boolean member; nullopt if it is missing or null.
   Result<std::optional<bool>> flag(std::string_view name) const;
 
-  /// A whole number within these bounds; nullopt where it is missing or null.
+  /// A whole number within these bounds; nullopt if the member is missing or null.
   Result<std::optional<std::int64_t>> number(std::string_view name, std::int64_t least, std::int64_t most) const;
 
   /// The members of a mapping by name, in order of name.
   std::vector<std::pair<std::string, Place>> members() const;
 
-  /// True if the member is there and not null.
+  /// True if the member exists and is not null.
   bool has(std::string_view name) const;
 
   /// The member; null JSON if it is missing.
@@ -77,7 +77,7 @@ class Place {
   const std::string* file_;
   const Document* document_;
   const api::Json* value_;
-  std::string path_;  // as origins have it: "rules[0][level]"
+  std::string path_;  // path as in origins: "rules[0][level]"
   Precision precision_;
 };
 

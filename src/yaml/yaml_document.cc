@@ -84,7 +84,7 @@ struct Refused {
   Error error;
 };
 
-/// Makes the document while it is parsed.
+/// Builds the document from parser events.
 class Builder : public YAML::EventHandler {
  public:
   Builder(const std::string& file, LeadingZero leading_zero, RepeatedKeys repeated, std::size_t documents_max)
@@ -110,7 +110,7 @@ class Builder : public YAML::EventHandler {
     if (is_key()) refuse_key(mark);
     if (++aliases_ > kAliasesMax) refuse(mark, "more than {} aliases", kAliasesMax);
     const auto named = anchors_.find(anchor);
-    if (named == anchors_.end()) refuse(mark, "an alias stands inside of what it names");
+    if (named == anchors_.end()) refuse(mark, "an alias is inside of the node that it names");
     const Origins::Id id = begin(mark);
     const Anchored& known = named->second;
     copy_origins(mark, known.value, known.id, id, open_.size());
@@ -151,7 +151,7 @@ class Builder : public YAML::EventHandler {
     Origins::Id id = Origins::kRoot;
     YAML::anchor_t anchor = 0;
     std::optional<std::string> key = {};    // the member that is being read
-    YAML::Mark key_mark = {};               // the same
+    YAML::Mark key_mark = {};               // position of the member's name
     std::map<std::string, int> lines = {};  // by key
   };
 

@@ -40,7 +40,7 @@ class Origins {
   /// Throws std::out_of_range where nothing is.
   const Origin& at(std::string_view path) const;
 
-  /// The id of the member or element of that name, made if it was not there.
+  /// The id of that member or element, added if it does not exist.
   Id add(Id parent, std::string_view name);
   std::optional<Id> child(Id parent, std::string_view name) const;
 
@@ -70,7 +70,7 @@ class Origins {
   std::map<Key, Id, Before> children_;
 };
 
-/// A key that its mapping has had before.
+/// A key that occurs twice in its mapping.
 struct RepeatedKey {
   int line = 0;
   int first_line = 0;
@@ -88,7 +88,7 @@ enum class RepeatedKeys { kRefused, kLastCounts };
 
 /// The meaning of a number with a leading zero: YAML 1.1 reads an octal one, YAML 1.2 a decimal one.
 enum class LeadingZero {
-  kRefused,  // for files: their author has to choose one
+  kRefused,  // an error, for files whose author must choose one
   kOctal,    // for bodies of requests, as clients of other API servers mean it: 0644 is 420
 };
 
@@ -105,7 +105,7 @@ Result<std::string> read_text(std::istream& stream, const std::string& file);
 /// kNotFound or kInvalid: the file cannot be read or is too large; else as parse.
 Result<Document> read_file(const std::string& file);
 
-/// The same of a stream, to its end. `file` is what errors call it.
+/// Reads a stream to its end. `file`: its name in errors.
 Result<Document> read_stream(std::istream& stream, const std::string& file);
 
 /// Block style, members in order; strings that YAML could take for something else are quoted.

@@ -55,9 +55,10 @@ Json gpu_pod() {
   return document;
 }
 
-const std::set<std::string> kParts{
-    "admission", "allocatable", "api",  "caches",   "containerGarbage", "events",     "eviction", "heartbeats", "lease",
-    "managers",  "node",        "pods", "shutdown", "staticPods",       "statistics", "statuses", "volumes"};
+const std::set<std::string> kParts{"admission",  "allocatable", "api",        "caches",   "containerGarbage",
+                                   "events",     "eviction",    "heartbeats", "lease",    "managers",
+                                   "node",       "pods",        "resizes",    "shutdown", "staticPods",
+                                   "statistics", "statuses",    "volumes"};
 
 TEST(AgentState, NamesEveryPartBeforeAnythingHasHappened) {
   ScriptedCluster cluster;

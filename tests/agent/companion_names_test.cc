@@ -95,7 +95,7 @@ TEST(KubeletSettings, AreWhatConfigzSays) {
   EXPECT_FALSE(parse_configz(configz(Json::object({{"evictionHard", Json::object({{"memory.available", "x"}})}}))));
 }
 
-TEST(KubeletSettings, ACompanionEvictsAsItsKubeletUnlessToldOtherwise) {
+TEST(KubeletSettings, ACompanionEvictsAsItsKubeletUnlessConfiguredOtherwise) {
   const auto kubelet = parse_configz(configz(
       Json::object({{"evictionHard", Json::object({{"memory.available", "300Mi"}, {"nodefs.available", "10%"}})},
                     {"evictionSoft", Json::object({{"memory.available", "500Mi"}})},
@@ -186,7 +186,7 @@ TEST_F(Ledger, TheSamePodWithinTheWindowIsAgreement) {
   EXPECT_FALSE(ledger_.next_due());
 }
 
-TEST_F(Ledger, TheKubeletMayComeFirst) {
+TEST_F(Ledger, TheKubeletMayEvictFirst) {
   EXPECT_EQ(kinds(ledger_.observe(of("a", 10))), "");
   const auto outcomes = ledger_.predict(of("a", 12));
   EXPECT_EQ(kinds(outcomes), "agreed ");
@@ -199,7 +199,7 @@ TEST_F(Ledger, AnotherPodIsADifferentVictim) {
   EXPECT_FALSE(ledger_.is_open());
 }
 
-TEST_F(Ledger, WhoeverStaysAloneIsSettledAfterTheWindow) {
+TEST_F(Ledger, AnEvictionWithoutItsLikeIsReportedAfterTheWindow) {
   ledger_.predict(of("a", 10));
   EXPECT_EQ(kinds(ledger_.expire(Instant(seconds(69)))), "");
   EXPECT_EQ(kinds(ledger_.expire(Instant(seconds(70)))), "companion-only ");

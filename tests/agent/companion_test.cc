@@ -41,7 +41,7 @@ class BesideAKubelet : public ::testing::Test {
     Json pod = pod_document({.name = name, .memory_request = "100Mi", .priority = priority});
     pod.make({"status", "phase"}) = "Running";
     deliver(api_.put(std::move(pod)));
-    // The kubelet has started it: to the machine it is one more that runs.
+    // The machine starts the kubelet's pod as any other pod.
     CreatePod create;
     create.uid = "uid-" + name;
     create.pod = {"shop", name};
@@ -244,7 +244,7 @@ TEST_F(BesideAKubelet, DoesNotFinishWhatWasLongAgo) {
   EXPECT_EQ(host_.last<StopPod>(), nullptr);
 }
 
-TEST_F(BesideAKubelet, APodThatWasNotFoundOnTheMachineIsNobodysVictim) {
+TEST_F(BesideAKubelet, APodThatWasNotFoundOnTheMachineIsNoVictim) {
   deliver(api_.put(pod_document({.name = "coming"})));  // no cgroup yet: to rank it first would evict an innocent
   put_pod("hog");
   start();

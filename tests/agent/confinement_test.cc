@@ -35,7 +35,7 @@ auto decide(const api::Pod& pod, SeccompDefault seccomp = SeccompDefault::kUncon
 constexpr const char* kRootImage =
     "container has runAsNonRoot and image will run as root (pod: \"p_ns(u1)\", container: c)";
 constexpr const char* kRootUser = "container's runAsUser breaks non-root policy (pod: \"p_ns(u1)\", container: c)";
-constexpr std::uint64_t kDefaultRights = 0xa80425fb;  // as container runtimes have it
+constexpr std::uint64_t kDefaultRights = 0xa80425fb;  // the usual capabilities of container runtimes
 
 TEST(ContainerSecurity, WithoutAContextIsRootWithTheDefaultRights) {
   const auto made = decide(pod_of("{}"));
@@ -154,7 +154,7 @@ TEST(LeftOut, NamesWhatIsNotDone) {
   EXPECT_EQ(shared[1].message,
             "The pod uses the network of its node, so no other pod there can listen on its ports: no plug-ins");
   pod.spec.host_network = true;
-  EXPECT_EQ(left_out_of(pod, "no plug-ins").size(), 1U) << "as it asked for";
+  EXPECT_EQ(left_out_of(pod, "no plug-ins").size(), 1U) << "as it requested";
 }
 
 TEST(Isolation, FollowsTheHostSwitches) {
@@ -270,12 +270,11 @@ Json nested(int fan, const std::string& arg) {
 
 TEST_F(ReferenceTest, WhatNoProgramCanBeStartedWithIsNotMade) {
   begin(api::to_text(nested(300, "a")));
-  EXPECT_EQ(waiting(),
-            "CreateContainerError: environment variable V3 takes more than 131071 bytes: argument list too long");
+  EXPECT_EQ(waiting(), "CreateContainerError: environment variable V3 exceeds 131071 bytes: argument list too long");
   EXPECT_EQ(cluster.host.last<StartContainer>(), nullptr);
   EXPECT_EQ(cluster.events("Failed").size(), 1U);
   EXPECT_EQ(cluster.events("Failed").front().string_at({"message"}),
-            "Error: environment variable V3 takes more than 131071 bytes: argument list too long");
+            "Error: environment variable V3 exceeds 131071 bytes: argument list too long");
 }
 
 TEST_F(ReferenceTest, ArgumentsForAnImageAreBoundedAsWell) {
@@ -283,7 +282,7 @@ TEST_F(ReferenceTest, ArgumentsForAnImageAreBoundedAsWell) {
   std::string arg;
   for (int i = 0; i < 3'000; ++i) arg += "$(V3)";
   begin(api::to_text(nested(10, arg)));
-  EXPECT_EQ(waiting(), "CreateContainerError: argument 1 takes more than 131071 bytes: argument list too long");
+  EXPECT_EQ(waiting(), "CreateContainerError: argument 1 exceeds 131071 bytes: argument list too long");
   EXPECT_EQ(cluster.host.last<StartContainer>(), nullptr);
 }
 
@@ -291,7 +290,7 @@ TEST_F(ReferenceTest, ArgumentsThatNoProgramTakesAreNotMade) {
   std::string arg;
   for (int i = 0; i < 3'000; ++i) arg += "$(V3)";
   begin(api::to_text(nested(10, arg)));
-  EXPECT_EQ(waiting(), "CreateContainerError: argument 1 takes more than 131071 bytes: argument list too long");
+  EXPECT_EQ(waiting(), "CreateContainerError: argument 1 exceeds 131071 bytes: argument list too long");
   EXPECT_EQ(cluster.host.last<StartContainer>(), nullptr);
 }
 
@@ -302,7 +301,7 @@ TEST_F(ReferenceTest, ALongEnvironmentIsWaitedFor) {
   begin(R"({"envFrom":[{"prefix":"A","configMapRef":{"name":"many"}},{"prefix":"B","configMapRef":{"name":"many"}},
                        {"prefix":"C","configMapRef":{"name":"many"}},{"prefix":"D","configMapRef":{"name":"many"}}]})");
   EXPECT_EQ(waiting(),
-            "CreateContainerError: arguments and environment take more than 2097152 bytes: argument list too "
+            "CreateContainerError: arguments and environment exceed 2097152 bytes: argument list too "
             "long");
   cluster.put(config_map("many", Json::object({{"K1", "less"}})));
   cluster.run(seconds(11));
@@ -310,7 +309,7 @@ TEST_F(ReferenceTest, ALongEnvironmentIsWaitedFor) {
   EXPECT_EQ(variable("DK1"), "less");
 }
 
-/// A pod of so many containers, the first with the name "c", each with these members.
+/// A pod with this number of containers, all with these members; the first one is named "c".
 Json pod_of_many(int containers, const Json& members) {
   Json document = pod_document({.name = "web", .memory_request = "1Mi"});
   Json::Array& list = *document.at({"spec", "containers"})->if_array();
@@ -323,7 +322,7 @@ Json pod_of_many(int containers, const Json& members) {
   return document;
 }
 
-/// One environment of 10 variables of 100,000 bytes each.
+/// An environment of 10 variables of 100,000 bytes each.
 Json a_megabyte() {
   Json members = nested(1, "a");
   members["env"].if_array()->front()["value"] = std::string(1'000, 'x');
@@ -337,7 +336,7 @@ Json a_megabyte() {
 TEST_F(ReferenceTest, ContainersWithLargeEnvironmentsStartInTurns) {
   cluster.put(pod_of_many(7, a_megabyte()));
   cluster.start();
-  std::size_t first = 0;  // commands of one turn: the machine answers a millisecond later
+  std::size_t first = 0;  // commands of the first turn: the machine answers a millisecond later
   for (int i = 0; i < 30'000 && first == 0; ++i) {
     cluster.run(microseconds(100));
     first = cluster.host.count<StartContainer>();
@@ -355,7 +354,7 @@ TEST_F(ReferenceTest, EnvironmentsOfAPodHaveABoundTogether) {
   EXPECT_EQ(cluster.host.count<StartContainer>(), 9u);
   const Json pod = cluster.pod("web");
   EXPECT_EQ(pod.at({"status", "containerStatuses"})->if_array()->back().string_at({"state", "waiting", "message"}),
-            "arguments and environments of the pod's other containers take more than 8388608 bytes");
+            "arguments and environments of the pod's other containers exceed 8388608 bytes");
 }
 
 TEST_F(ReferenceTest, AContainerThatIsTooLargeHoldsTheOthersUpForASecond) {
@@ -402,7 +401,7 @@ TEST_F(ReferenceTest, APodThatIsDeletedMeanwhileEnds) {
   EXPECT_EQ(cluster.host.last<StartContainer>(), nullptr);
 }
 
-TEST_F(ReferenceTest, AConfinedPodIsToldWhatItDoesNotGet) {
+TEST_F(ReferenceTest, AConfinedPodHasAnEventAboutWhatItDoesNotGet) {
   cluster.machine.confines_pods = true;
   begin(R"({"securityContext":{"runAsNonRoot":true}})");
   EXPECT_EQ(waiting(),

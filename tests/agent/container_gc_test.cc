@@ -37,7 +37,7 @@ class ContainerGarbage : public ::testing::Test {
   ScriptedCluster cluster_;
 };
 
-TEST_F(ContainerGarbage, IsLookedForOnceAMinute) {
+TEST_F(ContainerGarbage, IsSearchedForOnceAMinute) {
   cluster_.run(minutes(5) + seconds(1));
   EXPECT_EQ(cluster_.host.count<ListRemains>(), 5u);
   EXPECT_EQ(cluster_.host.count<RemoveRemains>(), 0u);

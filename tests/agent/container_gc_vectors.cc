@@ -35,7 +35,7 @@ Json sorted(std::vector<std::string> names) {
   return out;
 }
 
-/// A runtime that does what the plan asks, or refuses where the row says so.
+/// A fake runtime that carries out the plan, or refuses where the row says so.
 class Pass {
  public:
   explicit Pass(const Json& in) {

@@ -35,7 +35,7 @@ TEST(Expand, FollowsTheRulesOfReferences) {
   }
 }
 
-/// Processor time of this thread that `work` takes, the least of three.
+/// Processor time of `work` on this thread, the least of three runs.
 double cost_of(const std::function<void()>& work) {
   double least = std::numeric_limits<double>::infinity();
   for (int i = 0; i < 3; ++i) {
@@ -92,7 +92,7 @@ TEST(Expand, NeverMakesMoreThanItMay) {
   }
 }
 
-TEST(Expand, LooksForTheEndOfAReferenceOnce) {
+TEST(Expand, FindsTheEndOfAReferenceOnce) {
   const auto text = [](std::size_t count) {
     std::string made = ")";
     for (std::size_t i = 0; i < count; ++i) made += "$(";
@@ -112,7 +112,7 @@ TEST(EnvironmentOf, RefusesWhatNoProgramCanBeStartedWith) {
       EXPECT_EQ(made.has_value(), std::pow(fan, depth) + (depth > 9 ? 4 : 3) <= kExecStringMax) << fan << "^" << depth;
       if (made) continue;
       EXPECT_EQ(made.error().code, ErrorCode::kRequestEntityTooLarge);
-      EXPECT_THAT(made.error().text(), testing::MatchesRegex("environment variable V[0-9]+ takes more than 131071 "
+      EXPECT_THAT(made.error().text(), testing::MatchesRegex("environment variable V[0-9]+ exceeds 131071 "
                                                              "bytes: argument list too long"));
     }
   }
@@ -137,12 +137,12 @@ TEST(EnvironmentOf, TakesAsManyBytesAsTheKernelAndNotOneMore) {
   const Environment full = environment_of({}, container, {}).value();
   container.args = {""};
   EXPECT_EQ(words_of(container, full).error().text(),
-            "arguments and environment take more than 2097152 bytes: argument list too long");
+            "arguments and environment exceed 2097152 bytes: argument list too long");
   container.args.clear();
   EXPECT_TRUE(words_of(container, full));
   container.env.back().value += 'x';
   EXPECT_EQ(environment_of({}, container, {}).error().text(),
-            "arguments and environment take more than 2097152 bytes: argument list too long");
+            "arguments and environment exceed 2097152 bytes: argument list too long");
 }
 
 TEST(EnvironmentOf, WritesNoMoreForValuesThatAreReplaced) {
@@ -152,7 +152,7 @@ TEST(EnvironmentOf, WritesNoMoreForValuesThatAreReplaced) {
   for (int i = 0; i < 100; ++i) value += "$(A)";
   for (int i = 0; i < 3000; ++i) add_variable(container, "B", value);
   EXPECT_EQ(environment_of({}, container, {}).error().text(),
-            "the values of environment variables, replaced ones included, take more than 16777216 bytes: argument list "
+            "the values of environment variables, replaced ones included, exceed 16777216 bytes: argument list "
             "too long");
   container.env.resize(150);
   EXPECT_EQ(environment_of({}, container, {}).value().written_bytes(), 1001u + 149 * 100'001);
@@ -190,9 +190,9 @@ TEST(EnvironmentOf, KeysTimesPrefixesAreLinearWork) {
 TEST(EnvironmentOf, MorePrefixesThanAProgramTakesAreNotFollowed) {
   const EnvInputs many = keys(9'500);
   EXPECT_EQ(environment_of({}, prefixed(20), many).error().text(),
-            "arguments and environment take more than 2097152 bytes: argument list too long");
+            "arguments and environment exceed 2097152 bytes: argument list too long");
   EXPECT_EQ(environment_of({}, prefixed(3'000), many).error().text(),
-            "the values of environment variables, replaced ones included, take more than 16777216 bytes: argument list "
+            "the values of environment variables, replaced ones included, exceed 16777216 bytes: argument list "
             "too long");
 }
 
@@ -216,11 +216,10 @@ TEST(WordsOf, AreBoundedWhileTheyAreMade) {
   container.command = {"serve", hundred};
   EXPECT_EQ(words_of(container, variables).value().back().size(), 100'000u);
   container.args = {hundred + hundred};
-  EXPECT_EQ(words_of(container, variables).error().text(),
-            "argument 2 takes more than 131071 bytes: argument list too long");
+  EXPECT_EQ(words_of(container, variables).error().text(), "argument 2 exceeds 131071 bytes: argument list too long");
   container.args.assign(5000, hundred);
   EXPECT_EQ(words_of(container, variables).error().text(),
-            "arguments and environment take more than 2097152 bytes: argument list too long");
+            "arguments and environment exceed 2097152 bytes: argument list too long");
 }
 
 TEST(WordsOf, FindAVariableAmongManyForEachReference) {

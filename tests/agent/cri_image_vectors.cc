@@ -24,8 +24,8 @@ Error said(std::string_view message) {
   return {ErrorCode::kInternalError, std::string(message), {}};
 }
 
-/// One step: the answer, and whether it pulled.
-Json play_pull(ImagePulls& pulls, const ImageWanted& wanted, const Json& step) {
+/// Runs one step: returns the answer, and whether an image was pulled.
+Json run_pull(ImagePulls& pulls, const ImageWanted& wanted, const Json& step) {
   const Instant now = instant_at(step);
   std::vector<ImageNews> news;
   Json made = Json::object({{"pulled", false}});
@@ -73,7 +73,7 @@ std::optional<Mismatch> image_pull(const Json& row) {
   const ImageWanted wanted{"u1", std::string(in.string_at({"image"})), std::string(in.string_at({"policy"}))};
   ImagePulls pulls;
   Json got = Json::array();
-  for (const Json& step : *in.find("steps")->if_array()) got.if_array()->push_back(play_pull(pulls, wanted, step));
+  for (const Json& step : *in.find("steps")->if_array()) got.if_array()->push_back(run_pull(pulls, wanted, step));
   return support::compare(*row.find("want"), got);
 }
 
@@ -123,7 +123,7 @@ std::string text_of(const LifecycleEvent& event) {
   return fmt::format("{} {}", kNames[static_cast<int>(event.kind)], event.id);
 }
 
-Json play_list(LifecycleRecords& records, const Json& step) {
+Json run_list(LifecycleRecords& records, const Json& step) {
   const Instant now = instant_at(step);
   const auto problem = records.problem(now);
   Json made = Json::object({{"healthyBefore", !problem.has_value()}, {"events", Json::object()}});
@@ -151,7 +151,7 @@ Json play_list(LifecycleRecords& records, const Json& step) {
 std::optional<Mismatch> pleg_traces(const Json& row) {
   LifecycleRecords records;
   Json got = Json::array();
-  for (const Json& step : *row.at({"in", "steps"})->if_array()) got.if_array()->push_back(play_list(records, step));
+  for (const Json& step : *row.at({"in", "steps"})->if_array()) got.if_array()->push_back(run_list(records, step));
   return support::compare(*row.find("want"), got);
 }
 

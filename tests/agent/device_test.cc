@@ -46,11 +46,11 @@ struct Node : ScriptedCluster {
     return asked;
   }
 
-  void tell(const DeviceEvent& event) { send(event); }
+  void report(const DeviceEvent& event) { send(event); }
 
   void plug_in(int healthy, PluginOptions options = {}) {
-    tell(PluginRegistered{++plugin, std::string(kResource), options});
-    tell(PluginListed{plugin, devices(healthy)});
+    report(PluginRegistered{++plugin, std::string(kResource), options});
+    report(PluginListed{plugin, devices(healthy)});
     run(seconds(1));
   }
 
@@ -64,7 +64,7 @@ struct Node : ScriptedCluster {
       given.push_back(call->ids);
       DeviceGrant grant;
       grant.env["GPUS"] = fmt::format("{}", fmt::join(call->ids, ","));
-      tell(DevicesAllocated{call->call, grant});
+      report(DevicesAllocated{call->call, grant});
     }
     run(seconds(1));
     return given;
@@ -89,7 +89,7 @@ struct Node : ScriptedCluster {
     return found == start->env.end() ? "absent" : found->second;
   }
 
-  /// Another instance of the agent, with what this one saved.
+  /// Starts another agent with the checkpoint of this one.
   void reboot() {
     take();
     host.take_commands();
@@ -112,16 +112,29 @@ TEST(Devices, ShowOnTheNodeAsTheyAre) {
   node.plug_in(4);
   EXPECT_EQ(node.offered("capacity"), "4");
   EXPECT_EQ(node.offered("allocatable"), "4");
-  node.tell(PluginListed{node.plugin, devices(3, 1)});
+  node.report(PluginListed{node.plugin, devices(3, 1)});
   node.run(seconds(1));
   EXPECT_EQ(node.offered("capacity"), "4");
   EXPECT_EQ(node.offered("allocatable"), "3");
 }
 
+TEST(Devices, AreReportedByContainer) {
+  Started node;
+  node.plug_in(3);
+  node.report(PluginListed{node.plugin, {{"gpu0", true, {0, 1}}, {"gpu1", true, {}}, {"gpu2", false, {}}}});
+  node.add("train", 1);
+  node.allocate();
+  const std::vector<PodParts> pods = node.agent().held_parts();
+  ASSERT_EQ(pods.size(), 1U);
+  EXPECT_EQ(pods[0].containers[0].held.devices, std::vector<HeldDevice>({{std::string(kResource), "gpu0", {0, 1}}}));
+  EXPECT_EQ(node.agent().allocatable_parts().devices,
+            std::vector<HeldDevice>({{std::string(kResource), "gpu0", {0, 1}}, {std::string(kResource), "gpu1", {}}}));
+}
+
 TEST(Devices, OfAPluginThatIsGoneAreNotAllocatableAndGivenUpAfterTheGrace) {
   Started node;
   node.plug_in(4);
-  node.tell(PluginGone{node.plugin});
+  node.report(PluginGone{node.plugin});
   node.run(seconds(1));
   EXPECT_EQ(node.offered("capacity"), "4");
   EXPECT_EQ(node.offered("allocatable"), "0");
@@ -137,8 +150,8 @@ TEST(Devices, OfAnEarlierRegistrationAreIgnored) {
   node.plug_in(4);
   const PluginId old = node.plugin;
   node.plug_in(2);
-  node.tell(PluginGone{old});
-  node.tell(PluginListed{old, devices(9)});
+  node.report(PluginGone{old});
+  node.report(PluginListed{old, devices(9)});
   node.run(seconds(1));
   EXPECT_EQ(node.offered("allocatable"), "2");
 }
@@ -178,8 +191,8 @@ TEST(Devices, ThatThePluginRefusesRejectThePod) {
   node.plug_in(1);
   node.add("train", 1);
   for (const DeviceCommand& command : node.take()) {
-    node.tell(DevicesAllocated{std::get<AllocateDevices>(command).call,
-                               Error{ErrorCode::kServiceUnavailable, "rpc error: code = Unknown desc = burnt", {}}});
+    node.report(DevicesAllocated{std::get<AllocateDevices>(command).call,
+                                 Error{ErrorCode::kServiceUnavailable, "rpc error: code = Unknown desc = burnt", {}}});
   }
   node.run(seconds(1));
   EXPECT_EQ(node.phase("train"), "Failed");
@@ -193,8 +206,8 @@ TEST(Devices, ThatThePluginRefusesRejectThePod) {
 
 TEST(Devices, WithoutHealthyOnesRejectThePod) {
   Started node;
-  node.tell(PluginRegistered{++node.plugin, std::string(kResource), {}});
-  node.tell(PluginListed{node.plugin, devices(0, 2)});
+  node.report(PluginRegistered{++node.plugin, std::string(kResource), {}});
+  node.report(PluginListed{node.plugin, devices(0, 2)});
   node.run(seconds(1));
   node.add("train", 1);
   EXPECT_EQ(node.message("train"),
@@ -215,8 +228,8 @@ TEST(Devices, ArePreferredByThePluginAsFarAsTheyAreFree) {
   asked = node.take();
   const auto second = std::get<PreferDevices>(asked.front());
   EXPECT_EQ(second.available, (std::vector<std::string>{"gpu1", "gpu2", "gpu3"}));
-  node.tell(DevicesPreferred{first.call, std::vector<std::string>{"gpu3"}});
-  node.tell(DevicesPreferred{second.call, std::vector<std::string>{"gpu3", "nonsense", "gpu2"}});
+  node.report(DevicesPreferred{first.call, std::vector<std::string>{"gpu3"}});
+  node.report(DevicesPreferred{second.call, std::vector<std::string>{"gpu3", "nonsense", "gpu2"}});
   EXPECT_EQ(node.allocate(), (std::vector<std::vector<std::string>>{{"gpu3"}, {"gpu1", "gpu2"}}));
 }
 
@@ -225,14 +238,14 @@ TEST(Devices, ArePreparedBeforeEveryStartIfThePluginWantsTo) {
   node.plug_in(1, {.pre_start_required = true, .preferred_allocation_available = false});
   node.add("train", 1);
   const auto allocation = node.take();
-  node.tell(DevicesAllocated{std::get<AllocateDevices>(allocation.front()).call, DeviceGrant{}});
+  node.report(DevicesAllocated{std::get<AllocateDevices>(allocation.front()).call, DeviceGrant{}});
   for (int run = 0; run < 2; ++run) {
     const auto asked = node.take();
     ASSERT_EQ(asked.size(), 1u);
     const auto prepare = std::get<PrepareDevices>(asked.front());
     EXPECT_EQ(prepare.ids, std::vector<std::string>{"gpu0"});
     EXPECT_FALSE(node.host.is_running("uid-train", "c"));
-    node.tell(DevicesPrepared{prepare.call, {}});
+    node.report(DevicesPrepared{prepare.call, {}});
     node.run(seconds(1));
     EXPECT_TRUE(node.host.is_running("uid-train", "c"));
     node.exit("train", 1);
@@ -245,10 +258,10 @@ TEST(Devices, ThatCannotBePreparedKeepTheContainerFromStarting) {
   node.plug_in(1, {.pre_start_required = true, .preferred_allocation_available = false});
   node.add("train", 1);
   const auto allocation = node.take();
-  node.tell(DevicesAllocated{std::get<AllocateDevices>(allocation.front()).call, DeviceGrant{}});
+  node.report(DevicesAllocated{std::get<AllocateDevices>(allocation.front()).call, DeviceGrant{}});
   const auto asked = node.take();
-  node.tell(DevicesPrepared{std::get<PrepareDevices>(asked.front()).call,
-                            Error{ErrorCode::kServiceUnavailable, "rpc error: code = Internal desc = hot", {}}});
+  node.report(DevicesPrepared{std::get<PrepareDevices>(asked.front()).call,
+                              Error{ErrorCode::kServiceUnavailable, "rpc error: code = Internal desc = hot", {}}});
   node.run(seconds(1));
   const Json pod = node.pod("train");
   EXPECT_EQ(node.container_waiting_reason(pod), "CreateContainerConfigError");
@@ -285,7 +298,7 @@ TEST(Devices, SurviveARestartOfTheAgent) {
   EXPECT_EQ(node.phase("train"), "Running");
   EXPECT_EQ(node.variable("GPUS"), "gpu1,gpu2");
   node.add("more", 2);
-  EXPECT_EQ(node.phase("more"), "Failed");  // one is free
+  EXPECT_EQ(node.phase("more"), "Failed");  // one device is free
 }
 
 TEST(Devices, WhosePluginStaysAwayAfterARestartRejectThePod) {

@@ -70,8 +70,8 @@ TEST_F(Ephemeral, StartsOnceInAPodThatRuns) {
   ASSERT_NE(status().at({"state", "running"}), nullptr) << api::to_text(cluster_.pod("web"));
   EXPECT_EQ(status().find("started"), nullptr);
   EXPECT_EQ(status().string_at({"image"}), "busybox");
-  const auto told = cluster_.events("Started");
-  EXPECT_TRUE(std::ranges::any_of(told, [](const Json& event) {
+  const auto started = cluster_.events("Started");
+  EXPECT_TRUE(std::ranges::any_of(started, [](const Json& event) {
     return event.string_at({"involvedObject", "fieldPath"}) == "spec.ephemeralContainers{debug}";
   }));
   end(1);
@@ -109,7 +109,7 @@ TEST_F(Ephemeral, ThatCouldNotBeStartedIsNotTriedForever) {
   EXPECT_EQ(starts("debug").size(), 1U);
 }
 
-TEST_F(Ephemeral, WaitsForAVolumeThatNobodyMountedBefore) {
+TEST_F(Ephemeral, WaitsForAVolumeThatIsNotMountedYet) {
   cluster_.machine.confines_pods = true;
   Json pod = pod_document({.name = "web"});
   pod["spec"]["volumes"] = api::parse_json(R"([{"name":"v","emptyDir":{}}])").value();
@@ -166,7 +166,7 @@ TEST_F(Ephemeral, StaysAsItWasWhenTheAgentBeginsAnew) {
   EXPECT_TRUE(starts("debug").empty());
   EXPECT_TRUE(starts("c").empty());
   EXPECT_NE(status().at({"state", "running"}), nullptr);
-  // And once it has ended, it is not started by the next agent either.
+  // The next agent does not start an ended ephemeral container again.
   end(0);
   left.containers.pop_back();
   cluster_.restart();

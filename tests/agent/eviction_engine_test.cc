@@ -22,7 +22,7 @@ struct Pressured : ScriptedCluster {
     start();
     run(seconds(2));
     host.set_available(mebibytes(110));
-    run(seconds(20));  // the fall to here is forgotten
+    run(seconds(20));  // long enough for the earlier fall to be forgotten
   }
 
   /// Memory falls by 10 MiB/s until that much is available.
@@ -95,7 +95,7 @@ TEST(Eviction, SeesACrossingWithinMilliseconds) {
   EXPECT_EQ(cluster.journal.entries.size(), 1u);
 }
 
-TEST(Eviction, LooksAtOnceWhenThePressureSourceWakesIt) {
+TEST(Eviction, ObservesAtOnceWhenThePressureSourceWakesIt) {
   Pressured cluster;
   cluster.host.set_available(mebibytes(50));
   cluster.send(PressureWake{"psi"});
@@ -150,7 +150,7 @@ TEST(Eviction, TakesNoSecondVictimForWhatWasSeenWhileTheFirstLived) {
   EXPECT_EQ(cluster.journal.entries.back().eviction->uid, "uid-modest");
 }
 
-TEST(Eviction, AWakeAloneKillsNobody) {
+TEST(Eviction, AWakeAloneKillsNoPod) {
   Pressured cluster;
   for (int i = 0; i < 100; ++i) {
     cluster.send(PressureWake{"psi"});
@@ -321,7 +321,7 @@ TEST(Eviction, IsFinishedNotRepeatedAfterACrash) {
   EXPECT_EQ(cluster.journal.entries.size(), decided);
 }
 
-TEST(Eviction, AnUnreadableMachineEvictsNobodyAndRecovers) {
+TEST(Eviction, AnUnreadableMachineEvictsNoPodAndRecovers) {
   Pressured cluster;
   cluster.host.set_unreadable(true);
   cluster.host.set_available(mebibytes(50));
@@ -332,7 +332,7 @@ TEST(Eviction, AnUnreadableMachineEvictsNobodyAndRecovers) {
   EXPECT_FALSE(cluster.journal.entries.empty());
 }
 
-TEST(Eviction, AnIdleNodeIsSeldomLookedAt) {
+TEST(Eviction, AnIdleNodeIsSeldomObserved) {
   AgentOptions options = node_options();
   options.eviction.observe.fall_floor_per_second = mebibytes(100);
   Pressured cluster(options);
@@ -387,7 +387,7 @@ TEST(EvictionReclaim, SaysOnceThatThereIsNothingToFree) {
   EXPECT_EQ(said(), 4) << "another time of pressure";
 }
 
-TEST(EvictionReclaim, EvictsWhoeverUsesTheDiskWhenThatFallsShort) {
+TEST(EvictionReclaim, EvictsUsersOfTheDiskIfReclaimingIsNotEnough) {
   Pressured cluster(disk_options());
   cluster.host.set_disk_used("uid-modest", gibibytes(40));
   cluster.host.set_reclaimable(gibibytes(1));
@@ -488,7 +488,7 @@ TEST(EvictionPreemption, OfADiskOneAfterTheOtherIsEvicted) {
   EXPECT_EQ(cluster.journal.entries.size(), 2u) << "it is not waited for for ever";
 }
 
-TEST(EvictionPreemption, APodThatDoesNotDieHoldsUpNobodyUrgent) {
+TEST(EvictionPreemption, APodThatDoesNotDieDelaysNoUrgentPod) {
   Pressured cluster;
   cluster.host.set_immortal("uid-hog");
   cluster.fall_to(99);

@@ -28,7 +28,7 @@ TEST(EvictionForecast, IsTheTimeToTheNearestThresholdAtTheRateOfTheLastHalfMinut
   EXPECT_NEAR(*left, 3000.0 / 50.0, 0.1);
 }
 
-TEST(EvictionForecast, IsZeroOnceAThresholdIsMetAndInfiniteWhileNothingFalls) {
+TEST(EvictionForecast, IsZeroOnceAThresholdIsReachedAndInfiniteWhileNothingFalls) {
   EvictionForecast forecast;
   forecast.add(seen(5000), Instant(seconds(0)));
   forecast.add(seen(5000), Instant(seconds(10)));

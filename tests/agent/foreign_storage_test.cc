@@ -42,7 +42,7 @@ api::FsStats files_of(std::uint64_t bytes, std::uint64_t inodes) {
   return files;
 }
 
-/// One pod "u1" with one container "app" that runs.
+/// The reading of a pod "u1" with one running container "app".
 StorageReading reading() {
   StorageReading reading;
   reading.runtime.runtime = "containerd 1.6.20";
@@ -68,7 +68,7 @@ api::PodStats pod_stats() {
 TEST(ForeignStorage, AContainersLayerAndLogsAreThoseOfTheRunningOne) {
   StorageReading seen = reading();
   seen.runtime.containers.insert(seen.runtime.containers.begin(),
-                                 {"c0", "s1", "app", false, WallTime(seconds(5))});  // its last attempt
+                                 {"c0", "s1", "app", false, WallTime(seconds(5))});  // the pod's last sandbox
   seen.runtime.writable_layers["c0"] = layer(99999, 9);
   api::PodStats pod = pod_stats();
   const std::optional<api::FsStats> node_fs = file_system(1, 250).sizes;
@@ -161,7 +161,7 @@ TEST(ForeignStorage, VolumesOnDiskAreThoseTheKubeletMakesFilesFor) {
             (std::vector<DiskVolume>{{"cache", "kubernetes.io~empty-dir"}, {"settings", "kubernetes.io~configmap"}}));
 }
 
-TEST(ForeignStorage, TheLayoutIsToldByWhatTheFileSystemsAreOn) {
+TEST(ForeignStorage, TheLayoutFollowsFromWhatTheFileSystemsAreOn) {
   StorageReading seen = reading();
   EXPECT_EQ(storage_layout(seen), (eviction::StorageLayout{false, false})) << "all on the node's";
   seen.file_systems[std::string(kImages)].device = 2;
@@ -180,7 +180,7 @@ TEST(ForeignStorage, TheLayoutIsToldByWhatTheFileSystemsAreOn) {
   EXPECT_FALSE(storage_layout(silent));
 }
 
-TEST(ForeignStorage, ImagesAndContainersAreOneStoreUnlessToldApart) {
+TEST(ForeignStorage, ImagesAndContainersAreOneStoreUnlessTheyDiffer) {
   api::NodeStats node;
   StorageReading seen = reading();
   describe_node(node, &seen);
@@ -203,7 +203,7 @@ TEST(ForeignStorage, NoDiskIsShortWhileTheRuntimeIsSilent) {
   api::Summary summary;
   summary.node.fs = file_system(1, 0).sizes;
   summary.node.memory.emplace();
-  leave_disks_out(summary);
+  remove_disk_usage(summary);
   EXPECT_FALSE(summary.node.fs || summary.node.image_fs || summary.node.container_fs);
   EXPECT_TRUE(summary.node.memory);
 }

@@ -36,7 +36,8 @@ class Pass {
             .max_age = seconds(integer_at(policy, "maxAgeSeconds"))};
   }
 
-  /// Was removed what the pass said before? Where an image stays, others go for it.
+  /// True if the pass removed the images that it had announced. Where an image cannot be removed, others take its
+  /// place.
   bool planned_as_done() const { return planned_as_done_; }
 
   Json run() {

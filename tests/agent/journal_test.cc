@@ -51,7 +51,7 @@ TEST(Journal, ADecisionWithoutAnEvictionIsALineToo) {
   EXPECT_FALSE(read.eviction);
 }
 
-TEST(Journal, WhatCameOfItIsAddedToTheDecision) {
+TEST(Journal, TheResultIsAddedToTheDecision) {
   JournalEntry other = entry();
   other.decision.subject.uid = "u2";
   const Aftermath aftermath{

@@ -2,11 +2,14 @@
 #include "agent/config/kubelet_config.h"
 
 #include "agent/config/config_lint.h"
+#include "agent/config/config_refusals.h"
 #include "agent/config/config_schema.h"
 #include "agent/config/gate_config.h"
 #include "agent/config/image_config.h"
+#include "agent/config/manifest_config.h"
 #include "agent/config/registration_config.h"
 #include "agent/config/resource_config.h"
+#include "agent/config/tls_config.h"
 #include "agent/contract/blind_zone.h"
 #include "api/text/duration.h"
 
@@ -107,17 +110,17 @@ TEST(KubeletConfig, SaysTheLongestWaitBetweenRestarts) {
   };
   EXPECT_EQ(longest("{}"), "5m0s");
   EXPECT_EQ(longest(R"({"crashLoopBackOff": {}})"), "5m0s");
-  constexpr std::string_view kGate = R"("featureGates": {"KubeletCrashLoopBackOffMax": true})";
-  const auto with_gate = [&](std::string_view period) {
-    return longest(fmt::format(R"({{{}, "crashLoopBackOff": {{"maxContainerRestartPeriod": "{}"}}}})", kGate, period));
+  const auto of_period = [&](std::string_view period) {
+    return longest(fmt::format(R"({{"crashLoopBackOff": {{"maxContainerRestartPeriod": "{}"}}}})", period));
   };
-  EXPECT_EQ(with_gate("20s"), "20s");
-  EXPECT_EQ(with_gate("500ms"),
+  EXPECT_EQ(of_period("20s"), "20s");
+  EXPECT_EQ(of_period("500ms"),
             "CrashLoopBackOff.MaxContainerRestartPeriod (got: 0.5 seconds) must be set between 1s and 300s");
-  EXPECT_EQ(with_gate("6m"),
+  EXPECT_EQ(of_period("6m"),
             "CrashLoopBackOff.MaxContainerRestartPeriod (got: 360 seconds) must be set between 1s and 300s");
   EXPECT_EQ(
-      longest(R"({"crashLoopBackOff": {"maxContainerRestartPeriod": "20s"}})"),
+      longest(R"({"crashLoopBackOff": {"maxContainerRestartPeriod": "20s"},
+                  "featureGates": {"KubeletCrashLoopBackOffMax": false}})"),
       "FeatureGate KubeletCrashLoopBackOffMax not enabled, CrashLoopBackOff.MaxContainerRestartPeriod must not be "
       "set");
 }
@@ -159,11 +162,17 @@ TEST(KubeletConfig, FindsEverythingThatIsWrongAtOnce) {
   EXPECT_EQ(errors(R"({"maxPods": [], "podsPerCore": true, "nope": 1})").size(), 3U);
 }
 
-TEST(KubeletConfig, ReportsPressureStallsWhereTheFeatureIsOn) {
-  EXPECT_EQ(options_of(effective("{}"))->pressure_stats, PressureStats::kLeftOut);
-  EXPECT_EQ(options_of(effective(R"({"featureGates": {"KubeletPSI": true}})"))->pressure_stats,
-            PressureStats::kReported);
+TEST(KubeletConfig, HasTheFeaturesOfTheVersionThatItFollows) {
+  const Result<AgentOptions> options = options_of(effective("{}"));
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->pressure_stats, PressureStats::kReported);
+  EXPECT_EQ(options->group_policies, SupplementalGroupPolicies::kOn);
+  EXPECT_EQ(gate_of(effective("{}"))->fine_grained, FineGrained::kOn);
+  EXPECT_FALSE(is_gate_on(effective("{}"), kMemoryQosGate));
   EXPECT_TRUE(errors(R"({"featureGates": {"KubeletPSI": true}})").empty());
+  EXPECT_EQ(errors(R"({"featureGates": {"KubeletPSI": false}})"),
+            std::vector<std::string>{"k.yaml: featureGates[KubeletPSI]: cannot set feature gate KubeletPSI to false, "
+                                     "feature is locked to true"});
   EXPECT_EQ(errors(R"({"featureGates": {"NodeSwap": true}})"),
             std::vector<std::string>{
                 "k.yaml: featureGates[NodeSwap]: has no effect here: this agent does not know the feature"});
@@ -178,15 +187,80 @@ TEST(KubeletConfig, AllowsTheSysctlsItNames) {
 }
 
 TEST(KubeletConfig, NamesAFieldThatHasNoEffect) {
-  const CheckedConfig checked = check_config(document(R"({"staticPodURL": "/etc"})"));
+  const CheckedConfig checked = check_config(document(R"({"volumePluginDir": "/etc"})"));
   ASSERT_EQ(checked.findings.size(), 1U);
   EXPECT_EQ(checked.findings.front().kind, ConfigFinding::Kind::kNotImplemented);
-  EXPECT_EQ(checked.findings.front().path, "staticPodURL");
+  EXPECT_EQ(checked.findings.front().path, "volumePluginDir");
 }
 
 TEST(KubeletConfig, TakesTheSocketOfAContainerRuntime) {
   const ConfigDocument given = document(R"({"containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock"})");
   EXPECT_TRUE(check_config(given).findings.empty());
+}
+
+TEST(KubeletConfig, ReadsTheVersionAndTheSuitesOfTls) {
+  const TlsSettings plain = tls_of(effective("{}")).value();
+  EXPECT_EQ(plain.floor, TlsFloor::kTls12);
+  EXPECT_TRUE(plain.cipher_suites.empty());
+  EXPECT_TRUE(plain.warnings.empty());
+  const TlsSettings chosen = tls_of(effective(R"({"tlsMinVersion": "VersionTLS12",
+      "tlsCipherSuites": ["TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305", "TLS_AES_128_GCM_SHA256", "TLS_RSA_WITH_RC4_128_SHA"]})"))
+                                 .value();
+  EXPECT_EQ(chosen.cipher_suites, (std::vector<std::string>{"TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+                                                            "TLS_AES_128_GCM_SHA256", "TLS_RSA_WITH_RC4_128_SHA"}));
+  EXPECT_EQ(chosen.warnings,
+            std::vector<std::string>{"tlsCipherSuites has TLS_RSA_WITH_RC4_128_SHA, which is insecure"});
+  const TlsSettings newest =
+      tls_of(effective(R"({"tlsMinVersion": "VersionTLS13", "tlsCipherSuites": ["TLS_AES_128_GCM_SHA256"]})")).value();
+  EXPECT_EQ(newest.floor, TlsFloor::kTls13);
+  EXPECT_EQ(newest.warnings.size(), 1U);
+  EXPECT_EQ(tls_of(effective(R"({"tlsMinVersion": "VersionTLS10"})")).value().warnings.size(), 1U);
+  EXPECT_EQ(tls_of(effective(R"({"tlsMinVersion": "1.3"})")).error().message, "unknown tls version \"1.3\"");
+  EXPECT_EQ(tls_of(effective(R"({"tlsCipherSuites": ["AES128"]})")).error().message,
+            "Cipher suite AES128 not supported or doesn't exist");
+}
+
+TEST(KubeletConfig, ReadsTheAddressOfStaticPods) {
+  EXPECT_EQ(manifest_url_of(effective("{}")).value().server, "");
+  const ManifestUrlSettings read =
+      manifest_url_of(effective(R"({"staticPodURL": "https://pods.example.org:8443/a/b?node=n1#top",
+          "staticPodURLHeader": {"X-Token": ["a", "b"]}, "httpCheckFrequency": "7s"})"))
+          .value();
+  EXPECT_EQ(read.server, "https://pods.example.org:8443");
+  EXPECT_EQ(read.target, "/a/b?node=n1");
+  EXPECT_EQ(read.headers, (api::HeaderList{{"x-token", "a"}, {"x-token", "b"}}));
+  EXPECT_EQ(read.period, seconds(7));
+  EXPECT_EQ(manifest_url_of(effective(R"({"staticPodURL": "http://h?x=1"})")).value().target, "/?x=1");
+  EXPECT_EQ(manifest_url_of(effective(R"({"staticPodURL": "http://h", "httpCheckFrequency": "0s"})")).value().period,
+            seconds(20));
+  for (const char* wrong : {R"({"staticPodURL": "/etc/pods"})", R"({"staticPodURL": "file:///etc"})",
+                            R"({"staticPodURL": "http://"})", R"({"staticPodURL": "http://h/ x"})",
+                            R"({"staticPodURLHeader": {"a b": ["x"]}})", R"({"staticPodURLHeader": {"a": "x"}})",
+                            R"({"staticPodURLHeader": {"a": ["x\r\ny: z"]}})", R"({"httpCheckFrequency": "-1s"})"})
+    EXPECT_FALSE(manifest_url_of(effective(wrong))) << wrong;
+}
+
+TEST(KubeletConfig, ShowsNoHeaderOfTheAddressOfStaticPods) {
+  const Json shown = without_secrets(effective(R"({"staticPodURLHeader": {"Authorization": ["Bearer secret"]}})"));
+  EXPECT_EQ(api::to_text(*shown.find("staticPodURLHeader")), R"({"Authorization":["<masked>"]})");
+}
+
+TEST(KubeletConfig, ReadsThePaceOfEvents) {
+  const auto pace = [](std::string_view members) {
+    const AgentOptions options = options_of(effective(members)).value();
+    return std::pair(options.events_per_second, options.events_burst);
+  };
+  EXPECT_EQ(pace("{}"), std::pair(50.0F, 100));
+  EXPECT_EQ(pace(R"({"eventRecordQPS": 7, "eventBurst": 9})"), std::pair(7.0F, 9));
+  EXPECT_EQ(pace(R"({"eventRecordQPS": 0, "eventBurst": 0})"), std::pair(5.0F, 100)) << "a client's default";
+}
+
+TEST(KubeletConfig, NamesEachGroupOfMembersThatANodeRefuses) {
+  std::vector<std::string> keys;
+  for (const Error& each : refusals_of(effective(R"({"maxPods": -1, "tlsMinVersion": "x", "registryBurst": -1})")))
+    keys.push_back(each.at);
+  EXPECT_EQ(keys, (std::vector<std::string>{"maxPods", "registryBurst", "tlsMinVersion"}));
+  EXPECT_TRUE(refusals_of(effective("{}")).empty());
 }
 
 TEST(KubeletConfig, RefusesNumbersAsUpstreamDoes) {
@@ -198,6 +272,10 @@ TEST(KubeletConfig, RefusesNumbersAsUpstreamDoes) {
   EXPECT_EQ(error(R"({"nodeStatusMaxImages": -2})"),
             "nodeStatusMaxImages (--node-status-max-images) -2 must be -1 or greater");
   EXPECT_EQ(error(R"({"maxPods": -1})"), "maxPods (--max-pods) -1 must not be a negative number");
+  EXPECT_EQ(error(R"({"readOnlyPort": 70000})"),
+            "readOnlyPort (--read-only-port) 70000 must be between 0 and 65535, inclusive");
+  EXPECT_EQ(error(R"({"eventRecordQPS": -1})"), "eventRecordQPS (--event-qps) -1 must not be a negative number");
+  EXPECT_EQ(error(R"({"eventBurst": -1})"), "eventBurst (--event-burst) -1 must not be a negative number");
   EXPECT_EQ(error(R"({"podsPerCore": -1})"), "podsPerCore (--pods-per-core) -1 must not be a negative number");
   EXPECT_EQ(error(R"({"port": 65536})"),
             "port (--port) 65536 must be between 1 and 65535, inclusive (0: any free one)");
@@ -399,6 +477,13 @@ TEST(KubeletConfig, BecomesTheOptionsOfAnAgent) {
   EXPECT_FALSE(options_of(effective(R"({"nodeLeaseDurationSeconds": 0})")).has_value());
 }
 
+TEST(KubeletConfig, AMinimumAgeOfImagesIsNotNegative) {
+  const auto refused = image_gc_of(effective(R"({"imageMinimumGCAge": "-1s"})"));
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().message, "imageMinimumGCAge -1s must not be negative");
+  EXPECT_TRUE(image_gc_of(effective(R"({"imageMinimumGCAge": "0s"})")).has_value()) << "the default";
+}
+
 // Lint.
 
 std::vector<std::string> lint(std::string_view members, Bytes memory = gibibytes(8)) {
@@ -434,7 +519,7 @@ TEST(Lint, SeesASoftThresholdThatNeverActs) {
 }
 
 /// A hard threshold is kept from pods, a soft one is not: 200Mi of it may be requested here.
-TEST(Lint, SeesASoftThresholdThatRequestsCanMeet) {
+TEST(Lint, SeesASoftThresholdThatRequestsCanReach) {
   const auto reserving = [](std::string_view memory) {
     return with_merge(fmt::format(
         R"("evictionHard": {{"memory.available": "300Mi"}}, "evictionSoft": {{"memory.available": "500Mi"}},
@@ -550,7 +635,7 @@ TEST(Lint, SaysTheNegativeGraceThatIsWritten) {
 
 TEST(Lint, SaysNothingOfWhatAKubeletImplements) {
   const ConfigDocument given =
-      document(with_merge(R"("evictionHard": {"memory.available": "300Mi"}, "streamingConnectionIdleTimeout": "1h")"));
+      document(with_merge(R"("evictionHard": {"memory.available": "300Mi"}, "volumeStatsAggPeriod": "1h")"));
   const LintMachine machine{.memory = gibibytes(8), .disk = std::nullopt};
   EXPECT_EQ(lint_config(given, machine, LintTarget::kAgent).findings.size(), 1U);
   EXPECT_EQ(lint_config(given, machine, LintTarget::kKubelet).findings.size(), 0U);

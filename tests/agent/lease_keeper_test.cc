@@ -31,11 +31,11 @@ class LeaseKeeping : public ::testing::Test {
     return made;
   }
 
-  /// Lets time pass; the agent's loop answers at once while `gives_signs_`.
+  /// Advances the time; the agent's loop answers at once while `gives_signs_`.
   void pass(Duration time) {
     const Instant end = now_.mono + time;
     for (;;) {
-      settle();
+      run_until_idle();
       if (now_.mono >= end) return;
       now_.mono += kTick;
       now_.wall += std::chrono::duration_cast<microseconds>(kTick);
@@ -43,7 +43,7 @@ class LeaseKeeping : public ::testing::Test {
     }
   }
 
-  void settle() {
+  void run_until_idle() {
     for (;;) {
       if (asked_ && gives_signs_) {
         asked_ = false;
@@ -103,7 +103,7 @@ TEST_F(LeaseKeeping, StopsWhenTheAgentsLoopIsStuckAndBeginsAgainWithIt) {
   EXPECT_TRUE(keeper_.state().withheld);
   ASSERT_FALSE(writes_.empty());
   EXPECT_GT(writes_.back() - stuck, seconds(50));
-  // The question is asked with a renewal, so a period later than the last turn at most.
+  // The sign is requested with each renewal: at most a period after the last turn.
   EXPECT_LT(writes_.back() - stuck, LeaseKeeper::kSignWait + seconds(11));
   gives_signs_ = true;
   const Instant alive = now_.mono;

@@ -37,7 +37,7 @@ class Timeline {
         start_(now_.mono),
         api_("test", Rng(1)),
         engine_({options_.node_name, options_.lease_duration, "?timeout=10s"}, api_, log_, Rng(3)) {
-    engine_.when_failing_repeatedly([this] { note("onRepeatedHeartbeatFailure"); });
+    engine_.when_failing_repeatedly([this] { record_op("onRepeatedHeartbeatFailure"); });
     const std::string_view initial = row.string_at({"initialServerLease"});
     if (initial == "absent") return;
     lease_ = Json::object({{"apiVersion", "coordination.k8s.io/v1"}, {"kind", "Lease"}});
@@ -65,7 +65,7 @@ class Timeline {
     } else {
       wake();
     }
-    settle();
+    run_until_idle();
     advance(period_);
     Json result = Json::object({{"startMilliseconds", started}, {"ops", ops_}});
     return result;
@@ -83,7 +83,7 @@ class Timeline {
     lease_.make({"metadata", "ownerReferences"}) = Json::array({Json::object({{"kind", "Node"}, {"uid", "u"}})});
   }
 
-  void note(std::string_view op) { ops_.if_array()->push_back(Json::object({{"op", op}})); }
+  void record_op(std::string_view op) { ops_.if_array()->push_back(Json::object({{"op", op}})); }
 
   void advance(Duration by) {
     elapsed_ += by;
@@ -96,7 +96,7 @@ class Timeline {
     api_.on_wakeup(now_);
   }
 
-  void settle() {
+  void run_until_idle() {
     for (;;) {
       const std::vector<client::ApiCommand> commands = api_.take_api_commands();
       if (commands.empty()) {

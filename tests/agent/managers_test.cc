@@ -6,7 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
+#include <vector>
 
 namespace spillway::agent {
 namespace {
@@ -206,11 +208,32 @@ TEST(Managers, ASingleNodeOrNothing) {
   EXPECT_EQ(cluster.started().cpus, "2-3") << "the only node with two free CPUs";
 }
 
-TEST(Managers, MemoryComesFromTheNodesThatWereChosen) {
+TEST(Managers, MemoryIsOfTheNodesThatWereChosen) {
   Pinned cluster("restricted", "Static");
   cluster.add(pinned("near", "1", "450Mi"));
   EXPECT_EQ(cluster.started().memory_nodes, "1") << "node 0 has 412Mi for pods";
   EXPECT_EQ(cluster.started().cpus, "2") << "of the same node";
+}
+
+TEST(Managers, ThePartsOfAContainerAreReportedUntilItsPodEnds) {
+  Pinned cluster("restricted", "Static");
+  cluster.add(pod_document({.name = "plain"}));
+  cluster.add(pinned("near", "1", "450Mi"));
+  std::vector<PodParts> pods = cluster.agent().held_parts();
+  std::ranges::sort(pods, {}, &PodParts::name);
+  ASSERT_EQ(pods.size(), 2U);
+  ASSERT_EQ(pods[0].containers.size(), 1U);
+  EXPECT_EQ(pods[0].containers[0].held.cpus, std::vector<std::int64_t>{2});
+  EXPECT_EQ(pods[0].containers[0].held.memory, (std::vector<HeldMemory>{{"memory", mebibytes(450).count(), {1}}}));
+  EXPECT_EQ(pods[1].name, "plain");
+  EXPECT_EQ(pods[1].containers[0].held, HeldParts()) << "shared CPUs are no one's";
+  const HeldParts all = cluster.agent().allocatable_parts();
+  EXPECT_EQ(all.cpus, (std::vector<std::int64_t>{1, 2, 3})) << "without the reserved one";
+  EXPECT_EQ(all.memory, (std::vector<HeldMemory>{{"memory", mebibytes(412).count(), {0}},
+                                                 {"memory", mebibytes(512).count(), {1}}}));
+  cluster.delete_pod("near", 0);
+  cluster.run(seconds(2));
+  EXPECT_EQ(cluster.agent().held_parts().size(), 1U);
 }
 
 }  // namespace

@@ -33,20 +33,20 @@ TEST(MemoryBrake, DoesNotFollowThoseWhoGoOnThroughIt) {
   EXPECT_EQ(brake_limit(situation), mebibytes(299));
 }
 
-TEST(MemoryBrake, IsLetGoWhenNobodyCanBeEvicted) {
+TEST(MemoryBrake, IsReleasedWhenNoPodCanBeEvicted) {
   BrakeSituation situation = at(-1);
   situation.limit = mebibytes(299);
   situation.victim = BrakeVictim::kNobody;
   EXPECT_EQ(brake_limit(situation), std::nullopt);
 }
 
-TEST(MemoryBrake, ComesEarlierTheFasterMemoryFalls) {
+TEST(MemoryBrake, BeginsEarlierTheFasterMemoryFalls) {
   BrakeSituation situation = at(4096);
   situation.fall_per_second = gibibytes(2);
   EXPECT_EQ(brake_limit(situation), mebibytes(300 + 4096 - 16));
 }
 
-TEST(MemoryBrake, HoldsOnBeyondTheDistanceAtWhichItCame) {
+TEST(MemoryBrake, StaysSetBeyondTheDistanceAtWhichItWasSet) {
   BrakeSituation situation = at(1000);
   EXPECT_EQ(brake_limit(situation), std::nullopt);
   situation.limit = mebibytes(1);

@@ -51,7 +51,7 @@ class Serving : public ::testing::Test {
     collect();
   }
 
-  /// Lets time pass, up to the next question.
+  /// Advances the time, up to the next request.
   void advance(Duration by) {
     const Instant until = now_.mono + by;
     while (certificate_.next_wakeup() && *certificate_.next_wakeup() <= until && calls_.empty()) {
@@ -112,7 +112,7 @@ TEST_F(Serving, ReplacesItWithAFifthOfItsLifeLeft) {
   EXPECT_EQ(keys_.requests, 2);
 }
 
-TEST_F(Serving, WaitsLongerEachTimeForSomebodyToSign) {
+TEST_F(Serving, WaitsLongerEachTimeForASigner) {
   answer(201, request());
   int polls = 0;
   for (const Instant end = now_.mono + minutes(10); now_.mono < end;) {

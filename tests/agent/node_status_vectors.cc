@@ -50,7 +50,7 @@ api::ResourceList resources(const Json* list) {
   return result;
 }
 
-/// One call of a setter: the node it works on and what came of it.
+/// One call of a setter: the node before and after it.
 struct Run {
   api::Node node;
   std::vector<NodeEvent> events;
@@ -208,7 +208,7 @@ bool is_empty(const Json& value) {
 
 Json comparable(Json members) {
   for (auto& [member, value] : *members.if_object()) {
-    if (member == "nodeInfo") {  // empty strings of it are absent members here
+    if (member == "nodeInfo") {  // empty strings in it are absent members here
       Json filled = Json::object();
       if (value.is_object()) {
         for (const auto& [key, text] : *value.if_object()) {

@@ -43,7 +43,7 @@ api::Json node_status(const ScriptedCluster& cluster, std::string_view member) {
   return found == nullptr ? api::Json() : *found;
 }
 
-TEST(Node, TellsWhatTheHandlersOfItsRuntimeCanDo) {
+TEST(Node, ReportsWhatTheHandlersOfItsRuntimeCanDo) {
   ScriptedCluster cluster;
   cluster.machine.runs_images = true;
   cluster.start();
@@ -64,7 +64,7 @@ TEST(Node, TellsWhatTheHandlersOfItsRuntimeCanDo) {
   EXPECT_TRUE(node_status(cluster, "runtimeHandlers").is_null());
 }
 
-TEST(Node, TellsWhetherGroupPoliciesAreCarriedOutIfThatIsAskedFor) {
+TEST(Node, ReportsIfGroupPoliciesAreCarriedOutWhereThatIsRequested) {
   AgentOptions options = node_options();
   options.group_policies = SupplementalGroupPolicies::kOn;
   ScriptedCluster cluster(options);
@@ -134,7 +134,7 @@ TEST(Node, ReconcilesAnExistingNode) {
   EXPECT_EQ(cluster.node_condition("Ready"), "True");
 }
 
-TEST(Node, PutsAConditionRightThatSomebodyElseChanged) {
+TEST(Node, CorrectsAConditionThatAnotherClientChanged) {
   ScriptedCluster cluster;
   cluster.start();
   cluster.run(seconds(2));
@@ -148,7 +148,7 @@ TEST(Node, PutsAConditionRightThatSomebodyElseChanged) {
   EXPECT_FALSE(cluster.events("NodeReady").empty());
 }
 
-TEST(Node, IsRegisteredAnewWhenSomebodyDeletedIt) {
+TEST(Node, IsRegisteredAnewAfterItsDeletion) {
   ScriptedCluster cluster;
   cluster.start();
   cluster.run(seconds(2));
@@ -169,16 +169,16 @@ api::Json bare_node() {
       {{"apiVersion", "v1"}, {"kind", "Node"}, {"metadata", api::Json::object({{"name", "n1"}, {"uid", "node-uid"}})}});
 }
 
-TEST(NodeOfOthers, IsNotRegisteredAndLookedForOnceAPeriod) {
+TEST(NodeOfOthers, IsNotRegisteredAndReadOnceAPeriod) {
   ScriptedCluster cluster(options_without_registration());
   cluster.start();
   cluster.run(minutes(2));
   EXPECT_EQ(count(cluster, "POST /api/v1/nodes"), 0U);
   EXPECT_FALSE(cluster.agent().registered());
   EXPECT_EQ(cluster.agent().state(cluster.now()).string_at({"node", "status"}), "absent");
-  const std::size_t looks = count(cluster, "GET /api/v1/nodes/n1");
-  EXPECT_GE(looks, 22U) << "eleven periods: the status and the lease want to know";
-  EXPECT_LE(looks, 25U);
+  const std::size_t requests = count(cluster, "GET /api/v1/nodes/n1");
+  EXPECT_GE(requests, 22U) << "eleven periods: the status and the lease want to know";
+  EXPECT_LE(requests, 25U);
   EXPECT_EQ(cluster.api.find(std::string(kLease) + "/n1"), nullptr);
 }
 
@@ -217,7 +217,7 @@ TEST(NodeOfOthers, IsFoundThoughTheWatchIsStuck) {
   EXPECT_EQ(cluster.node_condition("Ready"), "True");
 }
 
-TEST(NodeOfOthers, IsWaitedForAgainWhenSomebodyDeletedIt) {
+TEST(NodeOfOthers, IsWaitedForAgainAfterItsDeletion) {
   ScriptedCluster cluster(options_without_registration());
   cluster.put(bare_node());
   cluster.start();
@@ -266,7 +266,7 @@ TEST(Node, OfOldTimesReportsOutOfDiskAtEveryUpdateAndHasNoLease) {
   EXPECT_TRUE(cluster.api.all(kLease).empty());
 }
 
-TEST(Node, TellsThatItIsCordoned) {
+TEST(Node, RecordsThatItIsCordoned) {
   ScriptedCluster cluster;
   cluster.start();
   cluster.run(seconds(2));
@@ -463,7 +463,7 @@ TEST_P(ClockJump, LosesNoHeartbeatAndMakesNoFalseCondition) {
 
 INSTANTIATE_TEST_SUITE_P(Hours, ClockJump, testing::Values(1, -1));
 
-TEST(Lease, ComesBackAfterItWasDeleted) {
+TEST(Lease, IsCreatedAgainAfterItWasDeleted) {
   ScriptedCluster cluster;
   cluster.start();
   cluster.run(seconds(30));
@@ -486,6 +486,20 @@ TEST(Lease, OvercomesAConflict) {
   const api::Json& now = *cluster.api.find(std::string(kLease) + "/n1");
   EXPECT_EQ(now.string_at({"metadata", "labels", "touched"}), "yes");
   EXPECT_GT(now.string_at({"spec", "renewTime"}), api::format_micro_time(cluster.now().wall - seconds(12)));
+}
+
+TEST(Events, AreWrittenNoFasterThanTheirRate) {
+  AgentOptions options = node_options();
+  options.events_per_second = 1.0F / 30;
+  options.events_burst = 2;
+  ScriptedCluster cluster(options);
+  cluster.start();
+  for (int i = 0; i < 8; ++i) cluster.put(pod_document({.name = fmt::format("p{}", i), .memory_request = "1Mi"}));
+  cluster.run(seconds(5));
+  EXPECT_EQ(cluster.api.all("/events/").size(), 2U);
+  cluster.run(seconds(60));
+  EXPECT_EQ(cluster.api.all("/events/").size(), 4U);
+  EXPECT_GE(count(cluster, "PUT " + std::string(kLease) + "/n1"), 3) << "nothing else waits for events";
 }
 
 TEST(Allocatable, HoldsPodsToWhatIsNotReserved) {
@@ -519,7 +533,7 @@ TEST(Allocatable, IsTriedAgainUntilItHolds) {
   EXPECT_EQ(cluster.events("NodeAllocatableEnforced").size(), 1);
 }
 
-TEST(Allocatable, IsTheWholeCapacityWhereNobodyAsksForEnforcement) {
+TEST(Allocatable, IsTheWholeCapacityWithoutEnforcement) {
   AgentOptions options = node_options();
   options.system_reserved["memory"] = api::Quantity::of_bytes(mebibytes(100));
   options.eviction.thresholds.enforce_pods = eviction::EnforcePods::kNo;
@@ -573,7 +587,7 @@ TEST(Allocatable, LimitsDaemonsToWhatIsReservedForThem) {
                                       "Updated limits on system reserved cgroup /system.slice"}));
 }
 
-TEST(Allocatable, LimitsOnlyTheProcessorWhereNobodyIsToBeEnded) {
+TEST(Allocatable, LimitsOnlyTheProcessorWhereNoPodMayBeEvicted) {
   AgentOptions options = reserving_options(ReservedLimits::kNone);
   options.kube_reserved = options.system_reserved;
   options.enforcement.kube = {.cgroup = "/runtime.slice", .limits = ReservedLimits::kCompressible};

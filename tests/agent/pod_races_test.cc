@@ -93,7 +93,7 @@ TEST(PodRaces, CopiesThatAreOlderThanAnAnswerChangeNothing) {
       << "an old copy was taken for what the server has";
 }
 
-TEST(PodRaces, AnswersThatComeLateLeaveTheLastStatus) {
+TEST(PodRaces, LateAnswersKeepTheLastStatus) {
   Running cluster(Pods{{.name = "web", .restart_policy = "Never"}});
   cluster.delay_answers(
       [](const api::Request& request) { return request.method == api::Method::kPatch ? seconds(3) : Duration(); });
@@ -130,12 +130,12 @@ TEST(PodRaces, WhatIsSaidTwiceHappensOnce) {
   }
 }
 
-TEST(PodRaces, AnEndThatComesBeforeTheAnswerToTheStartIsNotLost) {
+TEST(PodRaces, AnEndBeforeTheAnswerToTheStartIsNotLost) {
   ScriptedCluster cluster;
   cluster.put(pod_document({.name = "web", .restart_policy = "Never"}));
   cluster.start();
   while (cluster.host.count<StartContainer>() == 0) cluster.run(milliseconds(1));
-  cluster.exit("web", 3);  // its start is answered a millisecond later
+  cluster.exit("web", 3);  // the start is answered a millisecond later
   cluster.run(seconds(2));
   EXPECT_EQ(cluster.phase("web"), "Failed");
 }
@@ -158,7 +158,7 @@ TEST(PodRaces, ALateStartDoesNotKeepAnEndedContainerFromItsNextAttempt) {
     cluster.exit("web", 1);
     cluster.run(milliseconds(100));
   }
-  // From the attempt that has just ended.
+  // An event of the attempt that has just ended.
   cluster.send(ContainerStarted{"uid-web", "c", 1, 4711, cluster.now().wall});
   cluster.run(minutes(1));
   EXPECT_EQ(restarts_of(cluster.pod("web")), 2);
@@ -167,14 +167,14 @@ TEST(PodRaces, ALateStartDoesNotKeepAnEndedContainerFromItsNextAttempt) {
 
 /// The last request of the earlier process arrives when this one has read the pod, just before its first status: seed
 /// 12080.
-TEST(PodRaces, AStatusOfTheProcessBeforeThatComesLateIsNotOverwrittenUnseen) {
+TEST(PodRaces, ALateStatusOfTheEarlierProcessIsNotOverwrittenUnseen) {
   Running cluster(Pods{{.name = "web"}});
   cluster.exit("web", 1);
   cluster.run(minutes(1));
   ASSERT_EQ(restarts_of(cluster.pod("web")), 1);
   const auto arrived = std::make_shared<bool>(false);
-  std::vector<std::int64_t> told;
-  cluster.host = ScriptedHost();  // the machine went with it
+  std::vector<std::int64_t> counts;
+  cluster.host = ScriptedHost();  // the machine is restarted, too
   cluster.api.set_fault([&, arrived](const api::Request& request) -> std::optional<Result<api::Response>> {
     if (request.method != api::Method::kPatch || !request.target.starts_with(kWeb + "/status")) return {};
     if (!std::exchange(*arrived, true)) {
@@ -182,14 +182,14 @@ TEST(PodRaces, AStatusOfTheProcessBeforeThatComesLateIsNotOverwrittenUnseen) {
       (*late.at({"status", "containerStatuses"})->if_array())[0]["restartCount"] = 4;
       cluster.put(late);
     }
-    told.push_back(restarts_of(cluster.pod("web")));
+    counts.push_back(restarts_of(cluster.pod("web")));
     return {};
   });
   cluster.restart();
   cluster.run(minutes(2));
   EXPECT_TRUE(*arrived);
-  told.push_back(restarts_of(cluster.pod("web")));
-  EXPECT_EQ(*std::ranges::min_element(told), 4) << "the count has gone back";
+  counts.push_back(restarts_of(cluster.pod("web")));
+  EXPECT_EQ(*std::ranges::min_element(counts), 4) << "the count has gone back";
   EXPECT_EQ(cluster.phase("web"), "Running");
 }
 

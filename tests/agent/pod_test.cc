@@ -1,4 +1,4 @@
-// Goal: pods live and end as their specs say, and the API server always learns how.
+// Goal: pods start and end as their specs require, and their statuses reach the API server.
 #include "agent/pods/pod_status.h"
 #include "agent/scripted_cluster.h"
 
@@ -462,7 +462,7 @@ TEST(Pod, WhoseImageChangesInItsBackOffStartsWithTheNewOne) {
   EXPECT_EQ(cluster.host.count<StopContainer>(), 0u);
 }
 
-TEST(Pod, StatusThatSomebodyElseChangedIsPutRight) {
+TEST(Pod, StatusThatAnotherClientChangedIsCorrected) {
   Running cluster(Pods{{.name = "web"}});
   Json pod = cluster.pod("web");
   for (Json& each : *pod.at({"status", "conditions"})->if_array()) {
@@ -526,7 +526,7 @@ TEST(InitContainers, FailThePodIfItNeverRestarts) {
   EXPECT_FALSE(cluster.host.is_running("uid-web", "c"));
 }
 
-TEST(InitContainers, AContainerThatThePodNeverCameToIsNotReportedAsEnded) {
+TEST(InitContainers, AContainerThatWasNeverReachedIsNotReportedAsEnded) {
   Json document = pod_document({.name = "web", .restart_policy = "Never"});
   const auto init = [](std::string_view name) {
     return Json::object({{"name", name}, {"command", Json::array({"prepare"})}});
@@ -544,10 +544,10 @@ TEST(InitContainers, AContainerThatThePodNeverCameToIsNotReportedAsEnded) {
   EXPECT_EQ(cluster.phase("web"), "Failed");
   EXPECT_EQ(cluster.container_waiting_reason(pod), "PodInitializing");
   EXPECT_EQ(condition(pod, "Initialized"), "False");
-  const Json::Array& told = *pod.at({"status", "initContainerStatuses"})->if_array();
-  ASSERT_EQ(told.size(), 3u);
-  EXPECT_EQ(told[1].at({"state", "terminated", "exitCode"})->if_int64(), 1);
-  EXPECT_EQ(told[2].string_at({"state", "waiting", "reason"}), "PodInitializing");
+  const Json::Array& statuses = *pod.at({"status", "initContainerStatuses"})->if_array();
+  ASSERT_EQ(statuses.size(), 3u);
+  EXPECT_EQ(statuses[1].at({"state", "terminated", "exitCode"})->if_int64(), 1);
+  EXPECT_EQ(statuses[2].string_at({"state", "waiting", "reason"}), "PodInitializing");
 }
 
 TEST(InitContainers, SidecarsKeepRunning) {

@@ -1,4 +1,4 @@
-// Goal: probes and hooks decide what the API server hears of a container and when it is started, stopped and ready.
+// Goal: probes and hooks decide a container's status in the API server and when it is started, stopped and ready.
 #include "agent/scripted_cluster.h"
 
 #include <fmt/format.h>
@@ -46,7 +46,7 @@ bool flag(const Json& status, std::string_view member) {
   return found != nullptr && found->if_bool().value_or(false);
 }
 
-/// Members of its only container besides.
+/// A pod whose only container also has these members.
 Json pod_with(std::string_view container, PodSpecText text = {.name = "web"}) {
   Json document = pod_document(text);
   Json& made = document.at({"spec", "containers"})->if_array()->front();
@@ -63,7 +63,7 @@ struct Running : ScriptedCluster {
   }
 };
 
-/// Where a command of this kind stands among all; as many as there are: nowhere.
+/// Position of the first command of this kind; the number of commands, if there is none.
 template <typename Command>
 std::size_t position(const ScriptedCluster& cluster, std::function<bool(const Command&)> which) {
   const auto& all = cluster.host.commands();
@@ -216,7 +216,7 @@ TEST(Startup, HoldsTheOtherProbesBack) {
   EXPECT_EQ(condition(cluster.pod("web"), "Ready"), "True");
 }
 
-TEST(Probes, OfAnAnswerThatNeverComesAreNotAskedAgain) {
+TEST(Probes, WithoutAnAnswerAreNotSentAgain) {
   Running cluster(pod_with(kReadiness));
   const std::size_t before = cluster.host.count<AskHttp>();
   cluster.host.set_silent(true);
@@ -295,7 +295,7 @@ TEST(PreStop, ThatIsNotOverInTimeIsNotWaitedFor) {
   EXPECT_EQ(cluster.host.last<StopContainer>()->grace, seconds(2));
 }
 
-TEST(PreStop, ThatFailsIsTold) {
+TEST(PreStop, ThatFailsIsRecorded) {
   Running cluster(pod_with(R"({"lifecycle":{"preStop":{"httpGet":{"port":81}}}})"));
   cluster.host.set_http(81, 0);
   cluster.delete_pod("web", 10);
@@ -356,16 +356,16 @@ TEST(Sidecars, StartInOrderAndStopInReverse) {
   EXPECT_EQ(condition(cluster.pod("web"), "Initialized"), "True");
   cluster.delete_pod("web", 30);
   cluster.run(seconds(2));
-  const auto told = [&](std::string name) {
+  const auto stop_of = [&](std::string name) {
     return position<StopContainer>(cluster, [&](const StopContainer& each) { return each.name == name; });
   };
-  EXPECT_LT(told("c"), told("second"));
-  EXPECT_LT(told("second"), told("first"));
-  EXPECT_LT(told("first"), cluster.host.commands().size());
+  EXPECT_LT(stop_of("c"), stop_of("second"));
+  EXPECT_LT(stop_of("second"), stop_of("first"));
+  EXPECT_LT(stop_of("first"), cluster.host.commands().size());
   EXPECT_TRUE(cluster.pod("web").is_null());
 }
 
-TEST(Sidecars, AreToldWhenTheGraceOfTheOthersIsOver) {
+TEST(Sidecars, AreStoppedWhenTheGraceOfTheOthersIsOver) {
   Json document = pod_document({.name = "web"});
   document.make({"spec", "initContainers"}) =
       parsed(R"([{"name":"mesh","command":["proxy"],"restartPolicy":"Always"}])");

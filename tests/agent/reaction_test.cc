@@ -73,7 +73,7 @@ struct Watched : ScriptedCluster {
   RecordedReaction machine;
 };
 
-TEST(Reaction, ThePlanHasThresholdsAndEverybodyInOrder) {
+TEST(Reaction, ThePlanHasThresholdsAndAllPodsInOrder) {
   Watched cluster;
   ASSERT_TRUE(cluster.machine.last);
   const ReactionPlan& plan = *cluster.machine.last;
@@ -82,7 +82,7 @@ TEST(Reaction, ThePlanHasThresholdsAndEverybodyInOrder) {
   EXPECT_EQ(plan.act.front().below, mebibytes(100));
   ASSERT_EQ(plan.candidates.size(), 3u);
   EXPECT_EQ(plan.candidates[0].uid, "uid-hog");
-  EXPECT_TRUE(plan.candidates[2].standing.spared);
+  EXPECT_TRUE(plan.candidates[2].key.spared);
 }
 
 TEST(Reaction, TheMachineMeasuresByTheEnginesEstimator) {
@@ -107,7 +107,7 @@ TEST(Reaction, TheMachineMeasuresByTheEnginesEstimator) {
   EXPECT_EQ(policy::text_fact(*other, "estimator"), "workingset") << "it would have seen 300Mi";
 }
 
-TEST(Reaction, IsJournalledAndToldAsAnEviction) {
+TEST(Reaction, IsJournalledAndReportedAsAnEviction) {
   Watched cluster;
   cluster.report(cluster.acted_on("uid-hog", false));
   ASSERT_EQ(cluster.journal.entries.size(), 1u);
@@ -187,7 +187,7 @@ TEST(Reaction, TheEngineWaitsWhenTheMachineWasQuicker) {
   EXPECT_TRUE(cluster.journal.entries.empty()) << "its plan was not to be had";
 }
 
-TEST(Reaction, APodThatComesIsInTheNextPlan) {
+TEST(Reaction, ANewPodIsInTheNextPlan) {
   Watched cluster;
   cluster.put(pod_document({.name = "another"}));
   cluster.run(milliseconds(100));

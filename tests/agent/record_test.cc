@@ -1,4 +1,4 @@
-// Goal: what was observed comes back as it was, and a hostile record gives one error.
+// Goal: a decoded record equals the encoded one, and a hostile record gives one error.
 #include "agent/recording/record.h"
 
 #include "base/rng.h"
@@ -19,7 +19,7 @@ api::MemoryStats some_memory(Rng& rng) {
   return memory;
 }
 
-ToldEngine some_observation(std::uint64_t seed) {
+InputReceived some_observation(std::uint64_t seed) {
   Rng rng(seed);
   api::Summary summary;
   summary.node.node_name = "n" + std::to_string(seed);
@@ -63,29 +63,29 @@ api::Pod some_pod() {
   return pod;
 }
 
-TEST(Records, ObservationsComeBackAsTheyWere) {
+TEST(Records, ObservationsAreReadAsTheyWereWritten) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
-    const ToldEngine made = some_observation(seed);
+    const InputReceived made = some_observation(seed);
     const auto read = decode_record(encode_record(made));
     ASSERT_TRUE(read) << seed;
-    const auto& told = std::get<ToldEngine>(*read);
+    const auto& received = std::get<InputReceived>(*read);
     const auto& before = std::get<Observed>(made.input);
-    const auto& after = std::get<Observed>(told.input);
+    const auto& after = std::get<Observed>(received.input);
     EXPECT_EQ(*after.summary, *before.summary) << seed;
     EXPECT_EQ(after.id, before.id) << seed;
     EXPECT_EQ(after.depth, before.depth) << seed;
-    EXPECT_EQ(told.nested, made.nested) << seed;
-    EXPECT_EQ(told.at.mono, made.at.mono) << seed;
-    EXPECT_EQ(told.at.wall, made.at.wall) << seed;
-    EXPECT_EQ(encode_told(&before, made.nested, made.at), encode_record(made)) << "without a copy: the same bytes";
+    EXPECT_EQ(received.nested, made.nested) << seed;
+    EXPECT_EQ(received.at.mono, made.at.mono) << seed;
+    EXPECT_EQ(received.at.wall, made.at.wall) << seed;
+    EXPECT_EQ(encode_input(&before, made.nested, made.at), encode_record(made)) << "without a copy: the same bytes";
   }
 }
 
 TEST(Records, AnObservationThatFailedKeepsItsError) {
   const Observed failed{.id = 3, .summary = make_error(ErrorCode::kTimeout, "too slow")};
-  const auto read = decode_record(encode_told(&failed, false, {}));
+  const auto read = decode_record(encode_input(&failed, false, {}));
   ASSERT_TRUE(read);
-  const auto& seen = std::get<Observed>(std::get<ToldEngine>(*read).input);
+  const auto& seen = std::get<Observed>(std::get<InputReceived>(*read).input);
   ASSERT_FALSE(seen.summary);
   EXPECT_EQ(seen.summary.error().text(), "too slow");
   EXPECT_EQ(seen.summary.error().code, ErrorCode::kTimeout);
@@ -132,8 +132,8 @@ TEST(Records, AHostileOneIsReadOrRefused) {
     for (int changes = 0; changes < 3; ++changes) text[rng.below(text.size())] = static_cast<char>(rng.below(256));
     const auto read = decode_record(text);
     if (!read) ++refused;
-    const auto* told = read ? std::get_if<ToldEngine>(&*read) : nullptr;
-    const auto* seen = told != nullptr ? std::get_if<Observed>(&told->input) : nullptr;
+    const auto* received = read ? std::get_if<InputReceived>(&*read) : nullptr;
+    const auto* seen = received != nullptr ? std::get_if<Observed>(&received->input) : nullptr;
     if (seen != nullptr && seen->summary) EXPECT_LE(seen->summary->pods.size(), text.size());
   }
   EXPECT_GT(refused, 100);

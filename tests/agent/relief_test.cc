@@ -42,7 +42,7 @@ struct ReliefCluster : ScriptedCluster {
   void cross_slowly(std::uint64_t active_mib) {
     Bytes available = mebibytes(105);
     host.set_available(available);
-    run(seconds(20));  // the fall to here is forgotten
+    run(seconds(20));  // long enough for the earlier fall to be forgotten
     while (available > mebibytes(100)) {
       available = available - kibibytes(128);
       host.set_available(available);
@@ -67,7 +67,7 @@ struct ReliefCluster : ScriptedCluster {
   }
 };
 
-TEST(Relief, ComesBeforeAnEvictionAndIsEnough) {
+TEST(Relief, PrecedesAnEvictionAndIsEnough) {
   ReliefCluster cluster(400);
   cluster.host.set_available(mebibytes(150));
   cluster.run(seconds(3));
@@ -136,7 +136,7 @@ TEST(Relief, ALeakIsEvictedAsSoonAsWithoutIt) {
   EXPECT_EQ(*usual, *relieved) << "twenty mebibytes of page cache cannot end the shortage";
 }
 
-TEST(Relief, LeavesAPodAloneThatReadsItAllAgain) {
+TEST(Relief, SparesAPodThatReadsItAllAgain) {
   ReliefCluster cluster(400);
   for (std::uint64_t round = 0; round < 20; ++round) {
     cluster.host.set_available(mebibytes(150));

@@ -16,8 +16,8 @@
 namespace spillway::agent {
 namespace {
 
-/// Memory runs out slowly; the hog has most of it.
-void play_episode(ScriptedCluster& cluster) {
+/// Memory runs out slowly; the pod "hog" uses most of it.
+void run_episode(ScriptedCluster& cluster) {
   cluster.put(pod_document({.name = "hog"}));
   cluster.put(pod_document({.name = "modest", .memory_request = "100Mi"}));
   cluster.host.set_light(true);
@@ -34,7 +34,7 @@ void play_episode(ScriptedCluster& cluster) {
   cluster.run(seconds(20));
 }
 
-/// As configured, but for the hard memory threshold.
+/// The recorded configuration with another hard memory threshold.
 Replay::Reconfigure with_threshold(const std::string& amount) {
   return [amount](const RecordedNode& node) -> Result<EvictionOptions> {
     EvictionOptions options = node.options;
@@ -53,7 +53,7 @@ std::vector<const ReplayRow*> evictions(const ReplayReport& report) {
 
 TEST(Replays, TheSameConfigurationDecidesTheSame) {
   ScriptedCluster cluster;
-  play_episode(cluster);
+  run_episode(cluster);
   const auto report = replay_recording(cluster.recording.file());
   ASSERT_TRUE(report) << report.error().text();
   EXPECT_GT(cluster.recording.segments.size(), 2u) << "more than one segment is joined";
@@ -70,7 +70,7 @@ TEST(Replays, TheSameConfigurationDecidesTheSame) {
 
 TEST(Replays, TheSameConfigurationGivenAsAnotherDecidesTheSame) {
   ScriptedCluster cluster;
-  play_episode(cluster);
+  run_episode(cluster);
   const auto report = replay_recording(cluster.recording.file(), with_threshold("100Mi"));
   ASSERT_TRUE(report) << report.error().text();
   EXPECT_EQ(report->different(), 0u);
@@ -80,7 +80,7 @@ TEST(Replays, TheSameConfigurationGivenAsAnotherDecidesTheSame) {
 
 TEST(Replays, AHigherThresholdEvictsEarlier) {
   ScriptedCluster cluster;
-  play_episode(cluster);
+  run_episode(cluster);
   const auto report = replay_recording(cluster.recording.file(), with_threshold("205Mi"));
   ASSERT_TRUE(report) << report.error().text();
   const ReplayRow& row = *evictions(*report).at(0);
@@ -93,9 +93,9 @@ TEST(Replays, AHigherThresholdEvictsEarlier) {
   EXPECT_GT(report->estimated, 0u) << "nobody looked at the pods then";
 }
 
-TEST(Replays, ALowerThresholdEvictsNobody) {
+TEST(Replays, ALowerThresholdEvictsNoPod) {
   ScriptedCluster cluster;
-  play_episode(cluster);
+  run_episode(cluster);
   const auto report = replay_recording(cluster.recording.file(), with_threshold("50Mi"));
   ASSERT_TRUE(report) << report.error().text();
   const auto rows = evictions(*report);
@@ -107,13 +107,13 @@ TEST(Replays, ALowerThresholdEvictsNobody) {
 
 TEST(Replays, AConfigurationThatCannotBeIsAnError) {
   ScriptedCluster cluster;
-  play_episode(cluster);
+  run_episode(cluster);
   EXPECT_FALSE(replay_recording(cluster.recording.file(), with_threshold("much")));
 }
 
 TEST(Replays, BeginAtAnySegment) {
   ScriptedCluster cluster;
-  play_episode(cluster);
+  run_episode(cluster);
   const std::vector<std::string> all = cluster.recording.segments;
   ASSERT_GT(all.size(), 3u);
   for (std::size_t first = 1; first < all.size(); ++first) {
@@ -129,7 +129,7 @@ TEST(Replays, BeginAtAnySegment) {
 
 TEST(Replays, AMissingSegmentIsAGap) {
   ScriptedCluster cluster;
-  play_episode(cluster);
+  run_episode(cluster);
   std::string file;
   for (std::size_t i = 0; i < cluster.recording.segments.size(); ++i) {
     if (i != 1) ASSERT_TRUE(recording::append_segment(file, cluster.recording.segments[i], recording::kAgentKind));
@@ -159,7 +159,7 @@ TEST(Replays, WhatASinkHasNoRoomForIsAGapAndNothingElse) {
 
 TEST(Replays, AnEvictionAloneKeepsNothingAside) {
   ScriptedCluster cluster;
-  play_episode(cluster);
+  run_episode(cluster);
   EXPECT_EQ(cluster.recording.kept, std::vector<std::string>()) << "nothing was killed for want of memory";
 }
 
@@ -186,7 +186,7 @@ TEST(Replays, ANodeThatIsNotReadyAnyMoreKeepsTheRecordingAside) {
   EXPECT_EQ(cluster.recording.kept, std::vector<std::string>{"not-ready"});
 }
 
-/// Every way to cut it: a torn tail is left out, and what remains is replayed.
+/// Cuts the file at every byte: an incomplete record at the end is left out, and the rest is replayed.
 TEST(Replays, ACutFileIsReplayedAsFarAsItGoes) {
   ScriptedCluster cluster;
   cluster.put(pod_document({.name = "hog"}));

@@ -69,7 +69,7 @@ class Gate : public ::testing::Test {
   std::vector<RequestGate::Verdict> verdicts_;
 };
 
-TEST_F(Gate, NobodyIsRefusedWithoutAQuestion) {
+TEST_F(Gate, MissingCredentialsAreRefusedWithoutAReview) {
   ask({});
   EXPECT_EQ(last_code(), 401);
   EXPECT_EQ(verdicts_.back().text, "Unauthorized");
@@ -161,7 +161,7 @@ TEST_F(Gate, OtherRightsAndUsersAreOtherQuestions) {
   EXPECT_EQ(calls_.size(), 1U) << "the same name with other groups";
 }
 
-TEST_F(Gate, NobodysTokenIsRememberedForTwoMinutes) {
+TEST_F(Gate, AnUnknownTokenIsRememberedForTwoMinutes) {
   ask_with("bad");
   answer(R"({"user":{}})");
   EXPECT_EQ(last_code(), 401);
@@ -174,7 +174,7 @@ TEST_F(Gate, NobodysTokenIsRememberedForTwoMinutes) {
   EXPECT_EQ(calls_.size(), 1U);
 }
 
-TEST_F(Gate, AReviewThatCouldNotJudgeIsNotRemembered) {
+TEST_F(Gate, AReviewThatCouldNotDecideIsNotRemembered) {
   ask_with("t");
   answer(R"({"user":{},"error":"expired"})");
   EXPECT_EQ(last_code(), 401);
@@ -267,7 +267,7 @@ TEST(GateSettings, RightsThatAreGrantedNeedNoQuestion) {
   EXPECT_EQ(ask_once(granted, {.certified = std::nullopt, .token = "t"}).second.size(), 1U) << "the token is reviewed";
 }
 
-TEST_F(Gate, ATokenBeyondAllMeasureIsNobodys) {
+TEST_F(Gate, ATokenOfExcessiveLengthIsUnknown) {
   ask_with(std::string(RequestGate::kTokenBytesMax + 1, 'x'));
   EXPECT_EQ(last_code(), 401);
   EXPECT_TRUE(calls_.empty());

@@ -139,7 +139,7 @@ Loops sent(const ScriptedCluster& cluster, std::size_t first) {
     std::set<std::string> shape;
     if (body.is_object()) add_paths(body, "", shape);
     shape.erase("/metadata/creationTimestamp");
-    // A kubelet writes over whatever is there by then (docs/compat).
+    // A kubelet overwrites the status, whatever it contains (docs/compat).
     if (path == "/api/v1/nodes/n1/status" && target.find("timeout") != nullptr)
       EXPECT_EQ(shape.erase("/metadata/resourceVersion"), 1U);
     sorter.add(std::string(to_string(request.method)), path, target.find("timeout") != nullptr,
@@ -196,7 +196,7 @@ std::set<std::string> differences(const Loops& theirs, const Loops& ours) {
 
 struct Scenario {
   std::string name;
-  std::function<std::size_t(ScriptedCluster&)> play;  // the first request that belongs to it
+  std::function<std::size_t(ScriptedCluster&)> run;  // the first request that belongs to it
   std::set<std::string> explained;
 };
 
@@ -207,13 +207,13 @@ void PrintTo(const Scenario& scenario, std::ostream* out) {
 constexpr std::string_view kLease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1";
 
 /// The cluster after a minute. Returns the index of the first request at or after the next lease renewal or sync.
-std::size_t settle(ScriptedCluster& cluster) {
+std::size_t run_for_a_minute(ScriptedCluster& cluster) {
   cluster.start();
   cluster.run(seconds(64));
   return cluster.api.requests().size();
 }
 
-/// The first `times` requests of this method below `path` fail.
+/// Lets the first `times` requests of this method below `path` fail.
 void fail(ScriptedCluster& cluster, api::Method method, std::string_view path, int times, api::Response answer) {
   auto left = std::make_shared<int>(times);
   cluster.api.set_fault([=](const api::Request& request) -> std::optional<Result<api::Response>> {
@@ -241,7 +241,7 @@ TEST_P(Requests, AreThoseOfAKubeletButForWhatIsExplained) {
   options.labels.clear();
   options.eviction.thresholds.enforce_pods = eviction::EnforcePods::kYes;
   ScriptedCluster cluster(options);
-  const std::size_t first = GetParam().play(cluster);
+  const std::size_t first = GetParam().run(cluster);
   const Loops theirs = recorded(GetParam().name);
   ASSERT_FALSE(theirs.lease.empty() && theirs.status.empty()) << "no such recording";
   const std::set<std::string> found = differences(theirs, sent(cluster, first));
@@ -250,13 +250,14 @@ TEST_P(Requests, AreThoseOfAKubeletButForWhatIsExplained) {
 
 const Scenario kScenarios[] = {
     {.name = "fresh start",
-     .play =
+     .run =
          [](ScriptedCluster& cluster) {
            cluster.start();
            cluster.run(seconds(31));
            return std::size_t{0};
          },
-     .explained = {"POST node: + /status/declaredFeatures/[]", "POST node: - /status/images/[]/names/[]",
+     .explained = {"POST event: + /involvedObject/apiVersion", "POST event: - /involvedObject/uid",
+                   "POST node: + /status/declaredFeatures/[]", "POST node: - /status/images/[]/names/[]",
                    "POST node: - /status/images/[]/sizeBytes",
                    "events: - PATCH /api/v1/namespaces/default/events/… NodeHasNoDiskPressure",
                    "events: - PATCH /api/v1/namespaces/default/events/… NodeHasSufficientMemory",
@@ -268,9 +269,9 @@ const Scenario kScenarios[] = {
                    "lists: - /apis/storage.k8s.io/v1/csidrivers",
                    "status: - PATCH /api/v1/nodes/n1/status?timeout 200"}},
     {.name = "restart beside an existing node",
-     .play =
+     .run =
          [](ScriptedCluster& cluster) {
-           settle(cluster);
+           run_for_a_minute(cluster);
            Json node = *cluster.api.find("/api/v1/nodes/n1");
            Json& labels = node.make({"metadata", "labels"});
            labels.if_object()->erase("kubernetes.io/hostname");
@@ -282,15 +283,16 @@ const Scenario kScenarios[] = {
            cluster.run(seconds(21));
            return first;
          },
-     .explained = {"POST node: + /status/declaredFeatures/[]", "POST node: - /status/images/[]/names/[]",
+     .explained = {"POST event: + /involvedObject/apiVersion", "POST event: - /involvedObject/uid",
+                   "POST node: + /status/declaredFeatures/[]", "POST node: - /status/images/[]/names/[]",
                    "POST node: - /status/images/[]/sizeBytes",
                    "events: - POST /api/v1/namespaces/default/events InvalidDiskCapacity", "lists: - /api/v1/services",
                    "status: + GET /api/v1/nodes/n1?timeout 200",
                    "status: + PATCH /api/v1/nodes/n1/status?timeout 409"}},
     {.name = "status patch 409",
-     .play =
+     .run =
          [](ScriptedCluster& cluster) {
-           const std::size_t first = settle(cluster);
+           const std::size_t first = run_for_a_minute(cluster);
            fail(cluster, api::Method::kPatch, "/api/v1/nodes", 1, failure(409));
            take_label(cluster);
            cluster.run(seconds(11));
@@ -298,9 +300,9 @@ const Scenario kScenarios[] = {
          },
      .explained = {}},
     {.name = "status patch 500",
-     .play =
+     .run =
          [](ScriptedCluster& cluster) {
-           const std::size_t first = settle(cluster);
+           const std::size_t first = run_for_a_minute(cluster);
            fail(cluster, api::Method::kPatch, "/api/v1/nodes", 7, failure(500));
            take_label(cluster);
            cluster.run(seconds(29));
@@ -308,36 +310,36 @@ const Scenario kScenarios[] = {
          },
      .explained = {}},
     {.name = "lease put 409",
-     .play =
+     .run =
          [](ScriptedCluster& cluster) {
-           const std::size_t first = settle(cluster);
+           const std::size_t first = run_for_a_minute(cluster);
            cluster.put(*cluster.api.find(std::string(kLease)));
            cluster.run(seconds(9));
            return first;
          },
      .explained = {}},
     {.name = "lease put 500",
-     .play =
+     .run =
          [](ScriptedCluster& cluster) {
-           const std::size_t first = settle(cluster);
+           const std::size_t first = run_for_a_minute(cluster);
            fail(cluster, api::Method::kPut, kLease, 7, failure(500));
            cluster.run(seconds(19));
            return first;
          },
      .explained = {}},
     {.name = "lease deleted",
-     .play =
+     .run =
          [](ScriptedCluster& cluster) {
-           const std::size_t first = settle(cluster);
+           const std::size_t first = run_for_a_minute(cluster);
            cluster.remove(std::string(kLease));
            cluster.run(seconds(9));
            return first;
          },
      .explained = {}},
     {.name = "lease put 429",
-     .play =
+     .run =
          [](ScriptedCluster& cluster) {
-           const std::size_t first = settle(cluster);
+           const std::size_t first = run_for_a_minute(cluster);
            api::Response answer = failure(429);
            answer.headers.emplace_back("Retry-After", "1");
            fail(cluster, api::Method::kPut, kLease, 2, answer);
@@ -346,9 +348,9 @@ const Scenario kScenarios[] = {
          },
      .explained = {}},
     {.name = "node deleted",
-     .play =
+     .run =
          [](ScriptedCluster& cluster) {
-           const std::size_t first = settle(cluster);
+           const std::size_t first = run_for_a_minute(cluster);
            cluster.remove("/api/v1/nodes/n1");
            cluster.run(seconds(29));
            return first;

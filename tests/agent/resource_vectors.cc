@@ -20,7 +20,7 @@ api::ResourceList resources(const Json* list) {
   return result;
 }
 
-/// The same amounts are equal, however they are printed: 5000000000 is 5G.
+/// Amounts in thousandths: equal amounts are equal, however they are printed (5000000000 is 5G).
 Json in_milli(const api::ResourceList& list) {
   Json result = Json::object();
   for (const auto& [name, amount] : list) result[name] = amount.milli_value();

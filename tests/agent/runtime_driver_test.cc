@@ -46,13 +46,13 @@ Outcome checked(const char* text) {
   return check_resources(effective_config(config.value, std::nullopt));
 }
 
-TEST(ResourceConfig, APeriodOtherThanUpstreamsNeedsItsGate) {
+TEST(ResourceConfig, APeriodOfOnesOwnUnlessItsGateIsOff) {
   EXPECT_TRUE(checked(R"({"cpuCFSQuotaPeriod":"100ms"})"));
   EXPECT_TRUE(checked(R"({"cpuCFSQuotaPeriod":"0s"})")) << "absent";
-  EXPECT_EQ(checked(R"({"cpuCFSQuotaPeriod":"5ms"})").error().message,
+  EXPECT_EQ(checked(R"({"cpuCFSQuotaPeriod":"5ms","featureGates":{"CustomCPUCFSQuotaPeriod":false}})").error().message,
             "cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {5ms} requires feature gate CustomCPUCFSQuotaPeriod");
-  EXPECT_TRUE(checked(R"({"cpuCFSQuotaPeriod":"5ms","featureGates":{"CustomCPUCFSQuotaPeriod":true}})"));
-  EXPECT_FALSE(checked(R"({"cpuCFSQuotaPeriod":"2s","featureGates":{"CustomCPUCFSQuotaPeriod":true}})"));
+  EXPECT_TRUE(checked(R"({"cpuCFSQuotaPeriod":"5ms"})"));
+  EXPECT_FALSE(checked(R"({"cpuCFSQuotaPeriod":"2s"})"));
 }
 
 TEST(ResourceConfig, ThePeriodInMicroseconds) {
@@ -60,7 +60,7 @@ TEST(ResourceConfig, ThePeriodInMicroseconds) {
     return cpu_period_micros(effective_config(check_config({.file = {}, .value = parsed(text)}).value, std::nullopt));
   };
   EXPECT_EQ(micros("{}"), 100'000);
-  EXPECT_EQ(micros(R"({"cpuCFSQuotaPeriod":"5ms","featureGates":{"CustomCPUCFSQuotaPeriod":true}})"), 5'000);
+  EXPECT_EQ(micros(R"({"cpuCFSQuotaPeriod":"5ms"})"), 5'000);
 }
 
 TEST(ResourceConfig, AReservationBelowZeroIsRefused) {

@@ -78,7 +78,7 @@ TEST_F(Sandboxes, ALostOneIsReplacedAndItsContainersRunAgain) {
   EXPECT_EQ(status().find("restartCount")->if_int64(), 1);
   EXPECT_EQ(cluster_.phase("web"), "Running");
   EXPECT_EQ(cluster_.pod("web").string_at({"status", "podIP"}), "10.0.0.2") << "it has another address";
-  bool taken_out = false;  // such lists are merged
+  bool taken_out = false;  // the list was removed: such lists are merged
   for (const api::Request& each : cluster_.api.requests())
     taken_out = taken_out || each.body.contains(R"("podIPs":[{"ip":"10.0.0.2"},{"$patch":"delete","ip":"10.0.0.1"}])");
   EXPECT_TRUE(taken_out);
@@ -155,7 +155,7 @@ TEST_F(Sandboxes, WhoLosesItAgainAndAgainWaits) {
   EXPECT_GE(cluster_.host.count<RunSandbox>(), 3u);
 }
 
-TEST_F(Sandboxes, InitContainersGetNobodyAroundTheWait) {
+TEST_F(Sandboxes, InitContainersDoNotShortenTheWait) {
   begin(with_init(pod_document({.name = "web"})));
   cluster_.host.take_commands();
   for (int i = 0; i < 60; ++i) {
@@ -170,7 +170,7 @@ TEST_F(Sandboxes, AContainerOnItsWayIsWaitedFor) {
   begin(pod_document({.name = "web"}));
   cluster_.run(seconds(60));
   const HostEvent end = cluster_.host.exit("uid-web", "c", 1, cluster_.now());
-  cluster_.host.set_silent(true);  // its next start is not answered
+  cluster_.host.set_silent(true);  // the next start is not answered
   cluster_.send(end);
   cluster_.run(milliseconds(500));
   cluster_.host.set_silent(false);
@@ -208,7 +208,7 @@ TEST_F(Sandboxes, TheHandlerOfItsRuntimeClassIsAskedFor) {
   EXPECT_EQ(cluster_.phase("web"), "Running");
 }
 
-TEST_F(Sandboxes, AnUnknownRuntimeClassIsSaidAndMayCome) {
+TEST_F(Sandboxes, AnUnknownRuntimeClassIsReportedAndMayBeCreated) {
   Json pod = pod_document({.name = "web"});
   pod["spec"]["runtimeClassName"] = "sealed";
   begin(std::move(pod));
@@ -222,7 +222,7 @@ TEST_F(Sandboxes, AnUnknownRuntimeClassIsSaidAndMayCome) {
   EXPECT_EQ(cluster_.phase("web"), "Running");
 }
 
-TEST(RuntimeStatusText, SaysHowTheRuntimeStandsAndWhatItsHandlersCan) {
+TEST(RuntimeStatusText, NamesTheStateOfTheRuntimeAndFeaturesOfItsHandlers) {
   EXPECT_EQ(runtime_status(Json::object()), RuntimeStatus{});
   const std::string_view answer = R"({"status":{"conditions":[{"type":"RuntimeReady","status":true},
       {"type":"NetworkReady","reason":"NetworkPluginNotReady","message":"cni plugin not initialized"}]},
@@ -277,7 +277,7 @@ TEST_F(Sandboxes, MountsAreRecursivelyReadOnlyWhereTheHandlerCan) {
   EXPECT_TRUE(cluster_.host.last<StartContainer>()->volumes.front().recursively);
 }
 
-TEST_F(Sandboxes, MountsThatMayBeRecursiveAreNotWhereNobodySaysThatTheyCan) {
+TEST_F(Sandboxes, MountsAreNotRecursiveWhereTheRuntimeDoesNotSupportIt) {
   begin(with_recursive_mount(pod_document({.name = "web"}), "IfPossible"));
   ASSERT_EQ(cluster_.host.count<StartContainer>(), 1u);
   EXPECT_FALSE(cluster_.host.last<StartContainer>()->volumes.front().recursively);

@@ -109,7 +109,7 @@ TEST(Scrape, CadvisorMetricsNameNodePodsAndContainers) {
   EXPECT_THAT(cadvisor_metrics(nullptr, {}, machine), HasSubstr("machine_memory_bytes"));
 }
 
-TEST(Scrape, SwapFilesNetworkAndFaultsAreToldWhereTheyWereMeasured) {
+TEST(Scrape, SwapFilesNetworkAndFaultsAreReportedWhereTheyWereMeasured) {
   api::Summary seen = summary();
   seen.node.swap = api::SwapStats{kMeasured, std::nullopt, 4096};
   seen.node.network.emplace().interfaces.push_back(

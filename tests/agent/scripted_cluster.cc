@@ -1,5 +1,6 @@
 #include "agent/scripted_cluster.h"
 
+#include "agent/pods/resource_book.h"
 #include "api/text/time_text.h"
 #include "base/check.h"
 #include "telemetry/log_line.h"
@@ -70,7 +71,12 @@ void ScriptedCluster::start() {
   agent_ = Agent::create(
                options_, machine, Rng(7),
                {.log = lines, .metrics = metrics, .journal = &journal, .reaction = reaction, .recording = &recording},
-               journal.entries, {.devices = device_checkpoint, .cpus = cpu_checkpoint, .memory = memory_checkpoint})
+               journal.entries,
+               {.devices = device_checkpoint,
+                .cpus = cpu_checkpoint,
+                .memory = memory_checkpoint,
+                .allocated_pods = host.saved(kAllocatedPodsFile),
+                .actuated_pods = host.saved(kActuatedPodsFile)})
                .value();
   agent_->start(now_);
   after_step();

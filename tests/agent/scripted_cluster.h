@@ -71,7 +71,7 @@ class ScriptedCluster {
   /// Sets the additional delay of answers; other events overtake them.
   void delay_answers(std::function<Duration(const api::Request&)> by) { answer_delay_ = std::move(by); }
 
-  /// Events of watches take so long besides.
+  /// Delays the events of watches by this time.
   void delay_watches(Duration by) { watch_delay_ = by; }
 
   /// Answers of the API server and the machine arrive a second time, that much later.
@@ -79,12 +79,12 @@ class ScriptedCluster {
 
   Now now() const { return now_; }
 
-  /// The wall clock jumps; the monotonic one knows nothing of it.
+  /// Sets the wall clock ahead; the monotonic clock is not changed.
   void set_wall_clock_ahead(Duration by) { now_.wall += std::chrono::duration_cast<microseconds>(by); }
 
   Agent& agent() { return *agent_; }
 
-  /// The pod's object; null document if it is gone.
+  /// The pod's object; null if it does not exist.
   api::Json pod(const std::string& name) const;
   std::string phase(const std::string& name) const;
   std::string_view container_waiting_reason(const api::Json& pod) const;
@@ -92,7 +92,7 @@ class ScriptedCluster {
   std::string node_condition(std::string_view type) const;
   /// Lines of the log that hold this text.
   std::vector<std::string> logged(std::string_view text) const;
-  /// Events with this reason.
+  /// The recorded Events with this reason.
   std::vector<api::Json> events(std::string_view reason) const;
 
   ScriptedApi api;
@@ -104,7 +104,7 @@ class ScriptedCluster {
   std::optional<std::string> memory_checkpoint;
   MachineInfo machine = machine_info();    // for the next start()
   Reaction* reaction = nullptr;            // for the next start()
-  telemetry::Registry* metrics = nullptr;  // the same
+  telemetry::Registry* metrics = nullptr;  // for the next start()
   std::vector<std::string> log;            // lines of all levels, as logfmt
 
  private:

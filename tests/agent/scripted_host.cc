@@ -52,7 +52,7 @@ ScriptedHost::Delayed ScriptedHost::execute(const HostCommand& command, Now now)
     }
     for (const std::string& name : names) {
       events.emplace_back(lasts, exit(stop->uid, name, killed ? kKilled : kTerminated, now));
-      if (stubborn_) running_[{stop->uid, name}] = {};  // still there until then
+      if (stubborn_) running_[{stop->uid, name}] = {};  // the container still runs until then
     }
     if (stubborn_) {
       for (const std::string& name : names) running_.erase({stop->uid, name});
@@ -70,6 +70,10 @@ ScriptedHost::Delayed ScriptedHost::execute(const HostCommand& command, Now now)
     events.emplace_back(kSoon, GroupLimited{limit->group, outcome});
   } else if (const auto* volumes = std::get_if<SetUpVolumes>(&command)) {
     events.emplace_back(kSoon, VolumesSetUp{volumes->uid, volumes->id, volume_failures_});
+  } else if (const auto* resize = std::get_if<ResizePod>(&command)) {
+    if (!silent_resize_) events.emplace_back(kSoon, PodResized{resize->id, resize->uid, resize_problem_});
+  } else if (const auto* save = std::get_if<SaveCheckpoint>(&command)) {
+    saved_.insert_or_assign(save->file, save->text);
   } else if (const auto* sandbox = std::get_if<RunSandbox>(&command)) {
     SandboxRan answer{sandbox->uid, {}, sandbox_problem_};
     if (sandbox_problem_.empty()) answer.ips.push_back("10.0.0." + std::to_string(++sandboxes_));

@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,7 +28,7 @@ class ScriptedHost {
   /// The failures of the next volumes.
   void fail_volumes(std::vector<VolumeFailure> failures) { volume_failures_ = std::move(failures); }
 
-  /// The main process of a container ends by itself.
+  /// Ends the main process of a container by itself.
   HostEvent exit(const std::string& uid, const std::string& container, std::int32_t code, Now now);
 
   void set_available(Bytes available) { available_ = available; }
@@ -38,13 +39,13 @@ class ScriptedHost {
   /// A pod's usage; freed when it has stopped.
   void set_working_set(const std::string& uid, Bytes used) { working_sets_[uid] = used; }
 
-  /// Every start fails like this until it is set to "".
+  /// Lets every start fail with this reason, until it is set to "".
   void set_start_failure(std::string reason) { start_failure_ = std::move(reason); }
 
   /// SIGTERM has no effect: containers die when their grace ends.
   void set_stubborn(bool stubborn) { stubborn_ = stubborn; }
 
-  /// Nothing ends this pod.
+  /// Lets no signal end this pod.
   void set_immortal(const std::string& uid) { immortal_.insert(uid); }
 
   void set_disk_available(Bytes available) { disk_available_ = available; }
@@ -63,7 +64,7 @@ class ScriptedHost {
   /// RelieveMemory is never answered.
   void set_silent_relief(bool silent) { silent_relief_ = silent; }
 
-  /// nullopt: it cannot be found out.
+  /// nullopt: the layout is unknown.
   void set_layout(std::optional<eviction::StorageLayout> layout) { layout_ = layout; }
 
   /// The answer to requests and connections at this port: a status, or none at all (0). Default: 200.
@@ -75,15 +76,27 @@ class ScriptedHost {
   /// LimitGroup fails.
   void set_limits_fail(bool fail) { limits_fail_ = fail; }
 
-  /// RunSandbox is answered with this; "": with one that has an address of its own.
+  /// Answers RunSandbox with this problem; "": with a sandbox that has an address.
   void set_sandbox_problem(std::string problem) { sandbox_problem_ = std::move(problem); }
+
+  /// Answers ResizePod with this problem.
+  void set_resize_problem(std::string problem) { resize_problem_ = std::move(problem); }
+
+  /// ResizePod is never answered.
+  void set_silent_resize(bool silent) { silent_resize_ = silent; }
+
+  /// The text of the last SaveCheckpoint of that file; nullopt: there was none.
+  std::optional<std::string> saved(std::string_view file) const {
+    const auto found = saved_.find(file);
+    return found == saved_.end() ? std::nullopt : std::optional(found->second);
+  }
 
   void set_unreadable(bool unreadable) { unreadable_ = unreadable; }
 
-  /// Answers nothing at all.
+  /// Lets the machine answer no command at all.
   void set_silent(bool silent) { silent_ = silent; }
 
-  /// Light observations are answered as such.
+  /// Answers light observations with light summaries.
   void set_light(bool light) { light_ = light; }
 
   bool is_running(const std::string& uid, const std::string& container) const;
@@ -148,6 +161,9 @@ class ScriptedHost {
   std::int32_t command_code_ = 0;
   bool silent_ = false;
   std::string sandbox_problem_;
+  std::string resize_problem_;
+  bool silent_resize_ = false;
+  std::map<std::string, std::string, std::less<>> saved_;  // by file
   int sandboxes_ = 0;
   bool limits_fail_ = false;
 };

@@ -65,7 +65,7 @@ TEST(ServiceVariables, OnlyPodsOfTheMachinesNetworkAreSentToItsLoopback) {
   EXPECT_EQ(service_variables(pod, known)->at("KUBERNETES_SERVICE_HOST"), "127.0.0.1");
 }
 
-TEST(ServiceVariables, AServiceOfThePodsOwnNamespaceStandsBeforeIt) {
+TEST(ServiceVariables, AServiceOfThePodsOwnNamespacePrecedesIt) {
   const KnownServices known{.all = {service("shop", "kubernetes", "10.96.0.9")},
                             .read = true,
                             .api_server = ApiServerAddress{"192.0.2.7", 6443}};
@@ -73,7 +73,7 @@ TEST(ServiceVariables, AServiceOfThePodsOwnNamespaceStandsBeforeIt) {
   EXPECT_EQ(service_variables(pod_in("default"), known)->at("KUBERNETES_SERVICE_HOST"), "192.0.2.7");
 }
 
-/// As many Services of as many ports, each in the pod's namespace.
+/// Services of the pod's namespace, each with this number of ports.
 KnownServices many(std::size_t services, int ports) {
   KnownServices known{.all = {}, .read = true, .api_server = ApiServerAddress{"192.0.2.7", 6443}};
   for (std::size_t i = 0; i < services; ++i) {
@@ -94,7 +94,7 @@ TEST(ServiceVariables, OfMoreServicesThanAProgramTakesAreNotMade) {
     ASSERT_FALSE(variables);
     EXPECT_EQ(variables.error().code, ErrorCode::kRequestEntityTooLarge);
     EXPECT_EQ(variables.error().text(),
-              "the variables of Services take more than 2097152 bytes: argument list too long; "
+              "the variables of Services exceed 2097152 bytes: argument list too long; "
               "spec.enableServiceLinks: false leaves them out");
     EXPECT_TRUE(service_variables(pod_in("elsewhere"), many(services, 100)));
   }

@@ -86,7 +86,7 @@ struct Stopping : ShuttingDown {
   explicit Stopping(AgentOptions options = node_options()) : ShuttingDown(std::move(options)) {}
 
   void stop() {
-    agent().report_stop([this](Now) { ++told; }, now());
+    agent().report_stop([this](Now) { ++reports; }, now());
     run(milliseconds(1));
   }
 
@@ -97,7 +97,7 @@ struct Stopping : ShuttingDown {
     return {};
   }
 
-  int told = 0;
+  int reports = 0;
 };
 
 TEST(Stop, TheNodeSaysAtOnceThatItIsNotReady) {
@@ -105,15 +105,15 @@ TEST(Stop, TheNodeSaysAtOnceThatItIsNotReady) {
   ASSERT_EQ(cluster.node_condition("Ready"), "True");
   cluster.stop();
   cluster.run(milliseconds(100));
-  EXPECT_EQ(cluster.told, 1);
+  EXPECT_EQ(cluster.reports, 1);
   EXPECT_EQ(cluster.node_condition("Ready"), "False");
   EXPECT_EQ(cluster.ready_message(), "node is shutting down");
   EXPECT_EQ(cluster.recording.kept, std::vector<std::string>{}) << "nothing went wrong";
   cluster.run(kLastReportWait);
-  EXPECT_EQ(cluster.told, 1);
+  EXPECT_EQ(cluster.reports, 1);
 }
 
-TEST(Stop, PodsThatComeMeanwhileAreLeftToTheNextStart) {
+TEST(Stop, PodsBoundMeanwhileAreLeftToTheNextStart) {
   Stopping cluster;
   cluster.stop();
   cluster.put(pod_document({.name = "late"}));
@@ -126,9 +126,9 @@ TEST(Stop, AServerThatDoesNotAnswerIsNotWaitedForLonger) {
   cluster.delay_answers([](const api::Request&) { return hours(1); });
   cluster.stop();
   cluster.run(kLastReportWait - milliseconds(2));
-  EXPECT_EQ(cluster.told, 0);
+  EXPECT_EQ(cluster.reports, 0);
   cluster.run(milliseconds(1));
-  EXPECT_EQ(cluster.told, 1);
+  EXPECT_EQ(cluster.reports, 1);
 }
 
 TEST(Stop, AReportThatFailsIsTriedAgain) {
@@ -141,7 +141,7 @@ TEST(Stop, AReportThatFailsIsTriedAgain) {
   });
   cluster.stop();
   cluster.run(seconds(1));
-  EXPECT_EQ(cluster.told, 1);
+  EXPECT_EQ(cluster.reports, 1);
   EXPECT_EQ(cluster.node_condition("Ready"), "False");
 }
 
@@ -151,7 +151,7 @@ TEST(Stop, AfterAGracefulShutdownThereIsNothingMoreToSay) {
   cluster.run(seconds(2));
   ASSERT_TRUE(cluster.done);
   cluster.stop();
-  EXPECT_EQ(cluster.told, 1);
+  EXPECT_EQ(cluster.reports, 1);
   EXPECT_EQ(cluster.node_condition("Ready"), "False");
 }
 

@@ -53,6 +53,25 @@ struct Cluster : ScriptedCluster {
   std::string_view mirror_uid() const { return api.find(kMirror)->string_at({"metadata", "uid"}); }
 };
 
+/// A node with static pods from files and from a URL.
+struct TwoSources : ScriptedCluster {
+  TwoSources() : ScriptedCluster(two_sources()) {
+    start();
+    run(seconds(1));
+  }
+
+  static AgentOptions two_sources() {
+    AgentOptions options = options_with_path();
+    options.static_pod_url = "http://h/pods";
+    return options;
+  }
+
+  void give(ManifestSource source, std::vector<StaticManifest> files, std::string problem = {}) {
+    send(StaticManifests{std::move(files), std::move(problem), source});
+    run(seconds(5));
+  }
+};
+
 struct Started : Cluster {
   Started() {
     start();
@@ -62,7 +81,7 @@ struct Started : Cluster {
 };
 
 TEST(StaticPod, GetsUpstreamsMarks) {
-  const auto made = make_static_pod(manifest("proxy"), kFile, "N1", WallTime());
+  const auto made = make_static_pod(manifest("proxy"), {kFile}, "N1", WallTime());
   ASSERT_TRUE(made) << made.error().text();
   const api::Pod& pod = made->pod;
   EXPECT_EQ(pod.key(), (api::PodKey{"shop", "proxy-n1"}));
@@ -81,7 +100,7 @@ TEST(StaticPod, GetsUpstreamsMarks) {
 
 TEST(StaticPod, UidFollowsContentNodeAndFileAlone) {
   const auto uid = [](const Json& document, const std::string& file, const std::string& node, int seen) {
-    return make_static_pod(document, file, node, WallTime(seconds(seen))).value().pod.metadata.uid;
+    return make_static_pod(document, {file}, node, WallTime(seconds(seen))).value().pod.metadata.uid;
   };
   const std::string first = uid(manifest("proxy"), kFile, "n1", 0);
   EXPECT_EQ(uid(manifest("proxy"), kFile, "n1", 9), first);
@@ -93,9 +112,20 @@ TEST(StaticPod, UidFollowsContentNodeAndFileAlone) {
   EXPECT_EQ(uid(named, kFile, "n1", 0), first);
 }
 
+TEST(StaticPod, OfAnAddressHasOneUidOnEveryNode) {
+  const auto made = [](const std::string& name, const std::string& url, const std::string& node) {
+    return make_static_pod(manifest("proxy"), {name, ManifestSource::kUrl, url}, node, WallTime()).value();
+  };
+  const StaticPod first = made("http://h/pods#0", "http://h/pods", "n1");
+  EXPECT_EQ(first.pod.metadata.annotations.at("kubernetes.io/config.source"), "http");
+  EXPECT_TRUE(api::is_static(first.pod));
+  EXPECT_EQ(made("http://h/pods#1", "http://h/pods", "n2").pod.metadata.uid, first.pod.metadata.uid);
+  EXPECT_NE(made("http://h/pods#0", "http://h/other", "n1").pod.metadata.uid, first.pod.metadata.uid);
+}
+
 TEST(StaticPod, SaysWhatIsExpected) {
   const auto problem = [](const Json& document) {
-    const auto made = make_static_pod(document, kFile, "n1", WallTime());
+    const auto made = make_static_pod(document, {kFile}, "n1", WallTime());
     return made ? std::string() : made.error().text();
   };
   EXPECT_EQ(problem(Json("text")), kFile + ": expected a Pod (apiVersion: v1, kind: Pod)");
@@ -218,6 +248,40 @@ TEST(StaticPod, ABadFileKeepsItsPodAndDisturbsNoOther) {
   EXPECT_EQ(cluster.phase("other-n1"), "Running");
   EXPECT_EQ(cluster.host.count<StopPod>(), 0u);
   EXPECT_EQ(cluster.agent().pods().size(), 2u) << "the second file of the same pod does not count";
+}
+
+TEST(StaticPod, FilesAndAnAddressDoNotTouchEachOther) {
+  TwoSources cluster;
+  cluster.give(ManifestSource::kFiles, {{kFile, manifest("proxy")}});
+  cluster.give(ManifestSource::kUrl, {{"http://h/pods#0", manifest("far")}, {"http://h/pods#1", manifest("farther")}});
+  EXPECT_EQ(cluster.phase("proxy-n1"), "Running");
+  EXPECT_EQ(cluster.phase("far-n1"), "Running");
+  cluster.give(ManifestSource::kUrl, {}, "http://h/pods: 500");
+  EXPECT_EQ(cluster.phase("far-n1"), "Running") << "an address that does not answer keeps its pods";
+  Json wrong = manifest("farther");
+  wrong["spec"]["containers"] = Json::array();
+  cluster.give(ManifestSource::kUrl, {{"http://h/pods#0", manifest("new")}, {"http://h/pods#1", wrong}});
+  EXPECT_EQ(cluster.agent().pods().size(), 3u) << "a list with a wrong pod changes nothing";
+  cluster.give(ManifestSource::kUrl, {{"http://h/pods#0", manifest("proxy")}});
+  cluster.run(minutes(1));
+  EXPECT_EQ(cluster.agent().pods().size(), 1u) << "the pod of the file counts";
+  cluster.give(ManifestSource::kFiles, {});
+  cluster.run(minutes(1));
+  EXPECT_EQ(cluster.phase("proxy-n1"), "Running") << "now the address has it";
+}
+
+TEST(StaticPod, MirrorsStayUntilEverySourceHasAnswered) {
+  TwoSources cluster;
+  Json stale = manifest("old-n1");
+  stale.make({"metadata", "annotations", "kubernetes.io/config.mirror"}) = "gone";
+  stale["spec"]["nodeName"] = "n1";
+  cluster.put(stale);
+  cluster.give(ManifestSource::kFiles, {{kFile, manifest("proxy")}});
+  cluster.give(ManifestSource::kUrl, {}, "http://h/pods: connection refused");
+  EXPECT_FALSE(cluster.pod("old-n1").is_null());
+  EXPECT_NE(cluster.api.find(kMirror), nullptr) << "a pod that is known is mirrored all the same";
+  cluster.give(ManifestSource::kUrl, {});
+  EXPECT_TRUE(cluster.pod("old-n1").is_null());
 }
 
 TEST(StaticPod, UnreadableDirectoryChangesNothing) {

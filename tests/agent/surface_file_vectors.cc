@@ -77,7 +77,7 @@ Json cached(const Json& in) {
   return got;
 }
 
-Json looked_up(const Json& in) {
+Json find_users(const Json& in) {
   Json auths = Json::object();
   for (const auto& [place, user] : *in.find("auths")->if_object())
     auths[place] = Json::object({{"username", user.string_at({})}, {"password", "p"}});
@@ -98,7 +98,7 @@ std::optional<Mismatch> credential_match(const Json& row) {
     if (!matches) got["error"] = matches.error().message;
   }
   if (op == "cache") got = cached(in);
-  if (op == "lookup") got = looked_up(in);
+  if (op == "lookup") got = find_users(in);
   if (op == "registry") got = Json::object({{"registry", registry_of(in.string_at({"image"}))}});
   if (op == "config") {
     got = Json::object({{"errors", Json::array()}});

@@ -41,7 +41,7 @@ std::optional<Error> error_in(const Json& step, std::string_view member) {
   return Error{ErrorCode::kInternalError, std::string(found->string_at({})), {}};
 }
 
-/// One node that starts the same container again and again.
+/// A node that starts the same container again and again.
 struct Pulls {
   ImagePulls pulls;
   ImageWanted wanted;
@@ -54,16 +54,16 @@ struct Pulls {
     std::string message;
     for (const ImageNews& each : answer.news) {
       constexpr std::string_view kPulled = "Successfully pulled image";
-      const std::string_view told = each.message.starts_with(kPulled) ? kPulled : std::string_view(each.message);
+      const std::string_view shown = each.message.starts_with(kPulled) ? kPulled : std::string_view(each.message);
       events.if_array()->emplace_back(fmt::format(
-          "{} {} {}", each.weight == PodNotice::Weight::kWarning ? "Warning" : "Normal", each.reason, told));
-      message = told == kPulled ? std::string() : std::string(told);
+          "{} {} {}", each.weight == PodNotice::Weight::kWarning ? "Warning" : "Normal", each.reason, shown));
+      message = shown == kPulled ? std::string() : std::string(shown);
     }
     last = std::move(answer);
     return message;
   }
 
-  Json play(const Json& step) {
+  Json run(const Json& step) {
     now += api::parse_duration(step.string_at({"wait_before"})).value();
     events = Json::array();
     ImageAnswer answer;
@@ -112,7 +112,7 @@ std::optional<Mismatch> image_pull_reason(const Json& row) {
   Json want = *row.find("want");
   if (op == "runtime_error") {
     Json got = runtime_error(in);
-    // A reason that is an object says nothing but that there is one.
+    // Rows give an object as reason where any reason is right.
     if (want.find("reason")->is_object()) got["reason"] = Json::object();
     return support::compare(want, got);
   }
@@ -128,7 +128,7 @@ std::optional<Mismatch> image_pull_reason(const Json& row) {
   node.wanted = {"u1", std::string(in.string_at({"image"})), std::string(in.string_at({"policy"}))};
   for (const Json& each : *in.find("present")->if_array()) node.present.emplace(each.string_at({}));
   Json got = Json::object({{"steps", Json::array()}});
-  for (const Json& step : *in.find("steps")->if_array()) got["steps"].if_array()->push_back(node.play(step));
+  for (const Json& step : *in.find("steps")->if_array()) got["steps"].if_array()->push_back(node.run(step));
   return support::compare(want, got);
 }
 

@@ -123,7 +123,7 @@ std::optional<Mismatch> cpu_weights(const Json& row) {
   if (op == "milli_to_quota") {
     const std::int64_t milli = number(in, "milli_cpu");
     const auto quota = host::cpu_quota_micros_of(milli, number(in, "period_us")).value_or(0);
-    // The gate for other periods is off, as the function for containers does not know.
+    // Without the gate for other quota periods, since the function for containers does not know it.
     got = Json::object({{"pod_quota_us", host::cpu_quota_micros_of(milli).value_or(0)}, {"container_quota_us", quota}});
   }
   if (op == "shares_to_weight") {
@@ -133,7 +133,7 @@ std::optional<Mismatch> cpu_weights(const Json& row) {
   if (op == "container") got = cpu_container(in);
   if (op == "pod") got = cpu_pod(in);
   if (op == "qos_cgroups") got = cpu_classes(in);
-  // The ways back, which no part of the agent goes.
+  // Conversions back, which the agent does not need.
   for (const std::string_view member : {"milli_back", "shares_back"}) want.if_object()->erase(member);
   return support::compare(want, got);
 }
@@ -193,7 +193,7 @@ std::optional<Mismatch> hugepage_limits(const Json& row) {
   return support::compare(*row.find("want"), got);
 }
 
-/// 0 is what a cgroup has anyway. It is written over what earlier pods left there.
+/// 0 is the default of a cgroup. It is written to overwrite the value of earlier pods.
 Json memory_min(const std::optional<Bytes>& bytes) {
   Json made = Json::object();
   if (bytes && *bytes > Bytes()) made["memory.min"] = fmt::format("{}", bytes->count());

@@ -106,14 +106,14 @@ TEST(PodResolver, WithoutTheMachinesFileNoContainerIsMade) {
   EXPECT_EQ(events.front().string_at({"message"}), "Error: open /run/secret: permission denied");
 }
 
-TEST_F(PodVolumes, OfAMachineThatConfinesNobodyAreLeftOut) {
+TEST_F(PodVolumes, OfAMachineThatConfinesNoPodAreLeftOut) {
   cluster_.machine.confines_pods = false;
   start(pod_with(Json::object({{"emptyDir", Json::object()}})));
   EXPECT_TRUE(is_started());
   EXPECT_TRUE(commands<SetUpVolumes>().empty());
 }
 
-TEST_F(PodVolumes, AMissingConfigMapIsWaitedForAndToldOf) {
+TEST_F(PodVolumes, AMissingConfigMapIsWaitedForAndRecorded) {
   start(pod_with(config_volume("settings")));
   EXPECT_FALSE(is_started());
   EXPECT_EQ(last_failure(), "MountVolume.SetUp failed for volume \"v\" : configmap \"settings\" not found");
@@ -283,7 +283,7 @@ TEST_F(ClaimedVolumes, ThatAreNotThereAreNamedByTheirOwnName) {
   EXPECT_TRUE(is_started());
 }
 
-TEST_F(PodVolumes, OfAKindThatIsNotThereAreToldOf) {
+TEST_F(PodVolumes, OfAKindThatIsNotThereAreRecorded) {
   start(pod_with(Json::object({{"nfs", Json::object({{"server", "s"}, {"path", "/"}})}})));
   EXPECT_FALSE(is_started());
   EXPECT_EQ(last_failure(),
@@ -306,7 +306,7 @@ TEST_F(PodVolumes, FollowTheirConfigMap) {
   EXPECT_EQ(last_failure(), "MountVolume.SetUp failed for volume \"v\" : configmap \"settings\" not found");
 }
 
-TEST_F(PodVolumes, AreNotLookedAfterWhenThePodEnds) {
+TEST_F(PodVolumes, AreNotReadWhenThePodEnds) {
   cluster_.put(config_map("settings", "a", "1"));
   start(pod_with(config_volume("settings")));
   cluster_.delete_pod("p", 0);
@@ -384,7 +384,7 @@ TEST_F(PodToken, ThatCannotBeHadHoldsUpThePod) {
   EXPECT_TRUE(is_started());
 }
 
-TEST(TokenRenewal, ComesAfterADayAtTheLatest) {
+TEST(TokenRenewal, IsDueAfterADayAtTheLatest) {
   EXPECT_EQ(renewal_after(seconds(1000), 0), seconds(800));
   EXPECT_EQ(renewal_after(seconds(1000), 1), seconds(790));
   EXPECT_EQ(renewal_after(hours(100), 0), hours(24));

@@ -37,7 +37,7 @@ class WarmRestart : public ::testing::Test {
     cluster_.run(seconds(15));
   }
 
-  /// A pod of one container "c" as the machine finds it.
+  /// A pod with one container "c", as the machine reports it after a restart.
   FoundPod left_of(const std::string& name, std::int32_t attempt = 0) const {
     FoundContainer container;
     container.name = "c";
@@ -45,7 +45,7 @@ class WarmRestart : public ::testing::Test {
     container.container_id = "process://uid-" + name + "/c/" + std::to_string(attempt);
     container.image = "none";
     container.hash = container_hash("c", "none");
-    container.started_at = cluster_.now().wall - milliseconds(14'500);  // in the same second
+    container.started_at = cluster_.now().wall - milliseconds(14'500);  // within the same second
     return {.uid = "uid-" + name, .has_sandbox = true, .ips = {}, .containers = {container}};
   }
 
@@ -90,7 +90,7 @@ class WarmRestart : public ::testing::Test {
   std::size_t writes_before_ = 0;
 };
 
-TEST_F(WarmRestart, WhatRunsGoesOnAndNothingIsTold) {
+TEST_F(WarmRestart, WhatRunsContinuesAndNothingIsReported) {
   begin(web());
   ASSERT_TRUE(status().find("ready")->if_bool().value());
   restart({left_of("web")});
@@ -202,7 +202,7 @@ TEST_F(WarmRestart, EarlierInstancesAreTheLastState) {
   EXPECT_EQ(status().at({"lastState", "terminated", "exitCode"})->if_int64(), 9);
 }
 
-/// The running containers are gone, and only their logs show how often they have run.
+/// The runtime has forgotten the containers: only their logs show the number of attempts.
 TEST_F(WarmRestart, WhatTheRuntimeHasForgottenIsCountedByItsLogs) {
   begin(web());
   FoundPod found = left_of("web");
@@ -226,7 +226,7 @@ TEST_F(WarmRestart, NoCountGoesBackForLogsThatAreGone) {
   EXPECT_EQ(status().find("restartCount")->if_int64(), 3);
 }
 
-TEST_F(WarmRestart, WhatNobodyStandsForIsEnded) {
+TEST_F(WarmRestart, PodsOfNoSourceAreEnded) {
   begin(web());
   cluster_.delay_answers([](const api::Request&) { return seconds(2); });
   restart({left_of("web"), left_of("stranger")});
@@ -261,7 +261,7 @@ TEST_F(WarmRestart, AFinishedPodThatRunsIsEnded) {
   EXPECT_EQ(cluster_.phase("web"), "Failed");
 }
 
-TEST_F(WarmRestart, PressureTurnsNobodyAwayWhoRuns) {
+TEST_F(WarmRestart, PressureRejectsNoRunningPod) {
   begin(web());
   cluster_.host.set_available(mebibytes(90));  // a condition, and no eviction for it on record
   cluster_.delay_answers([](const api::Request&) { return seconds(2); });

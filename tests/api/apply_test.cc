@@ -210,7 +210,7 @@ TEST(ServerSideApply, EqualValuesAreShared) {
   const Json shared = *apply_config(config_map(), &live, config(R"(,"data":{"a":"1"})"), writer("m2"), Force::kNo);
   // No time: m2 changed nothing.
   EXPECT_EQ(owners(shared), "m2!:.data.a;m1!:.data.a;");
-  // Leaving the field out gives it up; it goes when no manager is left.
+  // A manager that leaves the field out gives it up; without any manager the field is removed.
   const Json one = *apply_config(config_map(), &shared, config(""), writer("m1"), Force::kNo);
   EXPECT_EQ(*one.find("data"), parse(R"({"a":"1"})"));
   const Json none = *apply_config(config_map(), &one, config(""), writer("m2"), Force::kNo);
@@ -230,7 +230,7 @@ Json applied_by_client(std::string_view text) {
   return object;
 }
 
-TEST(ServerSideApply, OfKubectlTellsItsClientSideApplyWhatWasApplied) {
+TEST(ServerSideApply, OfKubectlUpdatesTheLastAppliedAnnotation) {
   const Json live = applied_by_client("{\"data\":{\"a\":\"1\",\"b\":\"2\"}}\n");
   const Json sent = config(R"(,"data":{"a":"1","c":"3"})");
   const auto object = apply_config(config_map(), &live, sent, writer("kubectl"), Force::kNo);
@@ -246,7 +246,7 @@ TEST(ServerSideApply, OfKubectlTellsItsClientSideApplyWhatWasApplied) {
   EXPECT_EQ(last_applied(*own).find("mine"), std::string::npos) << "it does not tell of itself";
 }
 
-TEST(ServerSideApply, LeavesTheAnnotationOfOthersAlone) {
+TEST(ServerSideApply, KeepsTheAnnotationOfOthers) {
   const Json live = applied_by_client("{}");
   const Json sent = config(R"(,"data":{"a":"1"})");
   EXPECT_EQ(last_applied(*apply_config(config_map(), &live, sent, writer("kubectl-last-applied"), Force::kNo)), "{}");
@@ -282,7 +282,7 @@ TEST(ServerSideApply, BadConfigurationsAreBadRequests) {
   }
 }
 
-TEST(ServerSideApply, ObjectsWithoutOwnersBelongToWhoCameBefore) {
+TEST(ServerSideApply, ObjectsWithoutOwnersBelongToEarlierWriters) {
   const Json live = typed(config_map(), R"({"metadata":{"name":"c"},"data":{"a":"1"}})");
   const auto refused = apply_config(config_map(), &live, config(R"(,"data":{"a":"2"})"), writer("m"), Force::kNo);
   ASSERT_FALSE(refused);
@@ -325,7 +325,7 @@ TEST(TrackUpdate, CreateOwnsEverythingButTheServersOwn) {
                 "f:volumes":{".":{},"k:{\"name\":\"v\"}":{".":{},"f:emptyDir":{},"f:name":{}}}}})"));
 }
 
-TEST(TrackUpdate, ChangesMoveToTheWriterAndRemovalsLeaveEverybody) {
+TEST(TrackUpdate, ChangesMoveToTheWriterAndRemovedKeysHaveNoManager) {
   const Json live =
       track_update(config_map(), nullptr,
                    typed(config_map(), R"({"metadata":{"name":"c"},"data":{"a":"1","b":"1","c":"1"}})"), writer("m1"));
@@ -383,7 +383,7 @@ TEST(TrackUpdate, OwnersAreWhoWroteEachKeyLast) {
 TEST(TrackUpdate, RepeatingAValueChangesNothing) {
   const Json live = track_update(config_map(), nullptr, typed(config_map(), R"({"data":{"a":"1"}})"), writer("m1"));
   EXPECT_EQ(track_update(config_map(), &live, live, writer("m2", 5)), live);
-  // A client that does not know managedFields does not take them away.
+  // A client that does not know managedFields does not remove them.
   Json unaware = live;
   unaware.erase({"metadata", "managedFields"});
   EXPECT_EQ(track_update(config_map(), &live, unaware, writer("m2", 5)), live);
@@ -426,7 +426,7 @@ TEST(TrackUpdate, OldUpdatersAreFolded) {
   EXPECT_EQ(all.paths().size(), 17u);
 }
 
-TEST(ManagersBounds, ConflictsAreToldUpToABound) {
+TEST(ManagersBounds, ConflictsAreListedUpToABound) {
   const Type& type = *find_kind("v1", "ConfigMap");
   Json config = Json::object({{"apiVersion", "v1"}, {"kind", "ConfigMap"}});
   for (int i = 0; i < 1'000; ++i) config.make({"data", fmt::format("k{}", i)}) = "a";

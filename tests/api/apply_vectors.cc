@@ -104,7 +104,7 @@ StatusResult<Json> run_step(const Type& type, const Json* live, const Json& step
   return track_update(type, live, std::move(typed.object), writer);
 }
 
-/// All steps in one second, but for those from `later_from` on, which come in the next.
+/// Runs all steps within one second, except those from `later_from` on, which follow in the next one.
 std::optional<Mismatch> run_steps(const Json& row, std::size_t later_from) {
   const std::string_view kind = row.string_at({"kind"});
   const Type& type = *find_kind(kind == "Deployment" ? "apps/v1" : "v1", kind);
@@ -121,7 +121,7 @@ std::optional<Mismatch> run_steps(const Json& row, std::size_t later_from) {
       continue;
     }
     if (!got) return Mismatch{to_text(expected), to_text(to_json(got.error()))};
-    if (code == 422) continue;  // refused by validation: the live object stays
+    if (code == 422) continue;  // refused by validation: the live object is unchanged
     if (code != (live ? 200 : 201)) return Mismatch{to_text(expected), "another code"};
     if (auto bad = compare_object(expected, *got)) return bad;
     live = *std::move(got);

@@ -159,7 +159,7 @@ TEST(ProtobufBody, EveryTruncationIsRefusedOrReadsAsLess) {
   EXPECT_GT(refused, body.size() * 9 / 10);
 }
 
-TEST(ProtobufBounds, TwoBytesThatStandForAnObjectAreCounted) {
+TEST(ProtobufBounds, TwoBytesThatEncodeAnObjectAreCounted) {
   std::string empty_containers;
   for (int i = 0; i < 100'000; ++i) empty_containers += delimited(2, "");
   const auto pod = read_protobuf(*find_kind("v1", "Pod"), body_of("v1", "Pod", delimited(2, empty_containers)));
@@ -182,7 +182,7 @@ TEST(ProtobufBounds, AMapMayBeSentInAnyOrderAndInParts) {
   ASSERT_TRUE(map) << map.error().text();
   EXPECT_EQ(map->find("data")->if_object()->size(), 5'000U);
 
-  // The message that holds it is merged each time, which costs what the map has by then.
+  // Each repetition of the message is merged, at a cost that grows with the map.
   std::string parts;
   for (int i = 0; i < 2'000; ++i) {
     parts += delimited(1, delimited(11, delimited(1, fmt::format("k{:05}", i)) + delimited(2, "v")));

@@ -50,7 +50,7 @@ TEST(SchemaFields, ByNameAndByNumber) {
   EXPECT_EQ(spec->find_number(999), nullptr);
 }
 
-TEST(SchemaFields, InlinedFieldsStandInTheParent) {
+TEST(SchemaFields, InlinedFieldsAreInTheParent) {
   const Type* probe = find_type("core/v1.Probe");
   ASSERT_NE(probe->find("httpGet"), nullptr);
   EXPECT_EQ(probe->find("handler"), nullptr);

@@ -19,7 +19,7 @@ StringMap string_map(const Json& document) {
   return map;
 }
 
-/// As a set: the rows list every value once, however often it was written.
+/// The values as a set: rows list every value once, however often it was written.
 Json different(const std::vector<std::string>& values) {
   const std::set<std::string> once(values.begin(), values.end());
   return Json::Array(once.begin(), once.end());

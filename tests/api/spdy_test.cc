@@ -30,7 +30,7 @@ std::string client_frame(std::uint8_t kind, std::uint8_t flags, std::string_view
   return frame;
 }
 
-/// One after the other: writers share a state.
+/// The frames in order, since writers share a compression state.
 std::string all(std::initializer_list<std::string> parts) {
   std::string text;
   for (const std::string& part : parts) text += part;
@@ -195,7 +195,7 @@ HeaderList port_headers(std::string type, std::string port, std::string id) {
   return {{"streamType", std::move(type)}, {"port", std::move(port)}, {"requestID", std::move(id)}};
 }
 
-TEST(PortStreams, ComeInPairs) {
+TEST(PortStreams, ArriveInPairs) {
   PortStreams streams(PortStreams::Carrier::kPlain);
   Client client;
   std::string reply;

@@ -65,6 +65,8 @@ TEST(StatusText, StaleVersionSaysWhatKubectlExpects) {
 TEST(StatusText, ForbiddenWithAndWithoutName) {
   EXPECT_EQ(forbidden_status({"", "pods"}, "p", "no").message, "pods \"p\" is forbidden: no");
   EXPECT_EQ(forbidden_status({"", "pods"}, "", "no").message, "pods is forbidden: no");
+  EXPECT_EQ(forbidden_status({}, {}, "User \"u\" cannot get path \"/ui\"").message,
+            "forbidden: User \"u\" cannot get path \"/ui\"");
 }
 
 TEST(StatusText, InvalidListsEveryCauseButEachTextOnce) {
@@ -82,7 +84,7 @@ TEST(StatusText, InvalidListsEveryCauseButEachTextOnce) {
             (StatusCause{"FieldValueRequired", "Required value", "spec.containers[0].image"}));
 }
 
-TEST(StatusText, OneCauseStandsAlone) {
+TEST(StatusText, OneCauseHasNoBrackets) {
   FieldErrors errors;
   errors.forbidden("spec", "pod updates may not change fields");
   EXPECT_EQ(invalid_status({"apps", "Deployment"}, "d", errors).message,
@@ -137,7 +139,7 @@ TEST(StatusDocument, ForeignDocumentsAreRefused) {
   }
 }
 
-TEST(StatusDocument, MissingCodeComesFromTheReason) {
+TEST(StatusDocument, MissingCodeFollowsFromTheReason) {
   const Json document = parse(R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired"})");
   EXPECT_EQ(parse_status(document)->code, 410);
   EXPECT_EQ(to_error(*parse_status(document)), (Error{ErrorCode::kExpired, "Expired", {}}));

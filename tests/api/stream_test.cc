@@ -146,7 +146,7 @@ TEST(CommandStatus, SaysHowItEnded) {
   EXPECT_TRUE(broken.contains("error executing command in container: no such file")) << broken;
 }
 
-TEST(StreamOptions, OfAClientAreTold) {
+TEST(StreamOptions, OfAClientAreFormatted) {
   const auto target = parse_target("/x?stdin=true&stdout=1&stderr=false&tty");
   const StreamOptions options = requested_streams(*target);
   EXPECT_EQ(options, (StreamOptions{.in = true, .out = true, .err = false, .tty = true}));

@@ -259,7 +259,7 @@ TEST(DocumentBounds, TooManyValuesAreRefusedWhileTheyAreRead) {
   EXPECT_TRUE(parse_json(numbers + ",0]")) << "a list that a client reads is not bounded";
 }
 
-TEST(DocumentBounds, UnknownAndRepeatedFieldsAreToldUpToABound) {
+TEST(DocumentBounds, UnknownAndRepeatedFieldsAreListedUpToABound) {
   std::string members;
   for (int i = 0; i < 1'000; ++i) members += fmt::format(R"(,"x{}":1,"x{}":2)", i, i);
   const std::string deep(100'000, 'y');

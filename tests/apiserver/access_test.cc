@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 namespace spillway::apiserver {
 
 namespace {
@@ -13,7 +16,7 @@ constexpr const char* kReview = "/apis/authorization.k8s.io/v1/selfsubjectaccess
 
 class Access : public ::testing::Test {
  protected:
-  /// The same call as another user.
+  /// Makes the call as another user.
   template <typename Call>
   Answer as(const api::UserInfo& user, Call call) {
     server.user = user;
@@ -67,7 +70,7 @@ TEST_F(Access, ARoleAllowsWhatItNames) {
   EXPECT_EQ(get_as(kNobody, kMaps).code, 403);
 }
 
-TEST_F(Access, NobodyGrantsWhatHeLacks) {
+TEST_F(Access, NoUserGrantsRulesThatTheUserLacks) {
   const std::string own =
       R"({"metadata":{"name":"granter"},"rules":[{"apiGroups":["rbac.authorization.k8s.io"],"resources":["roles"],"verbs":["create"]},{"apiGroups":[""],"resources":["configmaps"],"verbs":["get"]}]})";
   ASSERT_EQ(server.post(std::string(kRoles) + "/roles", own).code, 201);
@@ -150,7 +153,8 @@ TEST_F(Access, ANodeSeesTheVolumesOfItsPodsOnly) {
   ASSERT_EQ(server.post(kClaims, claim("other", "of-other")).code, 201);
   ASSERT_EQ(server.post(kVolumes, volume("of-mine", "mine")).code, 201);
   ASSERT_EQ(server.post(kVolumes, volume("of-other", "other")).code, 201);
-  ASSERT_EQ(server.post(kVolumes, volume("astray", "mine")).code, 201);  // says so, but the claim does not
+  // names the claim, but the claim does not name it
+  ASSERT_EQ(server.post(kVolumes, volume("astray", "mine")).code, 201);
   EXPECT_EQ(get_as(kNode, std::string(kClaims) + "/mine").code, 403);
   EXPECT_EQ(get_as(kNode, std::string(kVolumes) + "/of-mine").code, 403);
   ASSERT_EQ(
@@ -175,6 +179,55 @@ TEST_F(Access, ANodeSeesTheVolumesOfItsPodsOnly) {
   EXPECT_EQ(write(std::string(kVolumes) + "/of-mine/status", R"({"status":{"phase":"Failed"}})"), 403);
   EXPECT_EQ(as(kNode, [&] { return server.remove(std::string(kVolumes) + "/of-mine"); }).code, 403);
   EXPECT_EQ(post_as(kNode, kVolumes, volume("new", "mine")).code, 403);
+}
+
+TEST_F(Access, ANodeGetsTokensOfTheAudiencesOfItsPodsOnly) {
+  const std::string driver =
+      R"({"metadata":{"name":"csi.example.com"},"spec":{"tokenRequests":[{"audience":"disk"}]}})";
+  ASSERT_EQ(server.post("/apis/storage.k8s.io/v1/csidrivers", driver).code, 201);
+  const std::string source = R"({"serviceAccountToken":{"path":"t")";
+  const std::string plain =
+      R"({"name":"own","projected":{"sources":[)" + source + R"(}},)" + source + R"(,"audience":"vault"}}]}})";
+  const std::string csi = R"({"name":"disk","csi":{"driver":"csi.example.com"}})";
+  const auto uid_of_new_pod = [&](const std::string& name, const std::string& volumes) {
+    const Answer made =
+        server.post(std::string("/api/v1/namespaces/default/pods"),
+                    R"({"metadata":{"name":")" + name +
+                        R"("},"spec":{"nodeName":"n1","serviceAccountName":"default",)"
+                        R"("automountServiceAccountToken":false,"containers":[{"name":"c","image":"i"}],)"
+                        R"("volumes":[)" +
+                        volumes + "]}}");
+    EXPECT_EQ(made.code, 201) << made.text;
+    return std::string(made.string_at({"metadata", "uid"}));
+  };
+  const std::map<std::string, std::string> uids{{"tokens", uid_of_new_pod("tokens", plain)},
+                                                {"disks", uid_of_new_pod("disks", csi)}};
+  const std::string path = "/api/v1/namespaces/default/serviceaccounts/default/token";
+  const auto request = [&](const std::string& pod, const std::string& audiences) {
+    return post_as(kNode, path,
+                   R"({"spec":{"audiences":)" + audiences +
+                       R"(,"boundObjectRef":{"kind":"Pod","apiVersion":"v1","name":")" + pod + R"(","uid":")" +
+                       uids.at(pod) + "\"}}}");
+  };
+  EXPECT_EQ(request("tokens", "[]").code, 201);
+  EXPECT_EQ(request("tokens", R"(["vault"])").code, 201);
+  EXPECT_EQ(request("disks", R"(["disk"])").code, 201);
+  const Answer refused = request("tokens", R"(["disk"])");
+  EXPECT_EQ(refused.code, 403);
+  EXPECT_EQ(refused.string_at({"message"}),
+            "serviceaccounts \"default\" is forbidden: audience \"disk\" not found in pod spec volume, system:node:n1 "
+            "is not authorized to request tokens for this audience");
+  EXPECT_EQ(request("disks", "[]").code, 403) << "no volume has a token of the API server";
+  EXPECT_EQ(request("tokens", R"(["vault","vault"])").string_at({"message"}),
+            "serviceaccounts \"default\" is forbidden: node may only request 0 or 1 audiences");
+  const std::string role = R"({"metadata":{"name":"audiences"},"rules":[{"apiGroups":[""],"resources":["disk"],)"
+                           R"("verbs":["request-serviceaccounts-token-audience"]}]})";
+  const std::string binding =
+      R"({"metadata":{"name":"audiences"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role",)"
+      R"("name":"audiences"},"subjects":[{"kind":"Group","apiGroup":"rbac.authorization.k8s.io","name":"system:nodes"}]})";
+  ASSERT_EQ(server.post(std::string(kRoles) + "/roles", role).code, 201);
+  ASSERT_EQ(server.post(std::string(kRoles) + "/rolebindings", binding).code, 201);
+  EXPECT_EQ(request("tokens", R"(["disk"])").code, 201) << "a role allows the audience";
 }
 
 TEST_F(Access, ANodeSeesWhatIsAttachedToItAndNothingElse) {
@@ -299,7 +352,7 @@ TEST_F(Access, AMirrorPodRefersToNothing) {
   }
   EXPECT_EQ(get_as(kNode, "/api/v1/namespaces/default/secrets/s").code, 403);
   EXPECT_EQ(post(mirror("q", "", R"(,"serviceAccount":"default")")).code, 403);
-  // Its one owner is the node, and controls it.
+  // Its only owner is the node, as controller.
   const auto with_owner = [&](const std::string& from, const std::string& to) {
     std::string body = mirror("q", "", "");
     body.replace(body.find(from), from.size(), to);
@@ -310,7 +363,7 @@ TEST_F(Access, AMirrorPodRefersToNothing) {
   EXPECT_EQ(with_owner(R"("apiVersion":"v1","kind":"Node")", R"("apiVersion":"v2","kind":"Node")"), 403);
 }
 
-TEST_F(Access, NobodyGathersRulesHeLacks) {
+TEST_F(Access, NoUserAggregatesRulesThatTheUserLacks) {
   ASSERT_EQ(
       server
           .post(
@@ -429,7 +482,7 @@ TEST_F(Access, KubernetesControllersHaveTheirOwnRights) {
 }
 
 /// A label adds the rules of a role to others: who writes it must hold them.
-TEST_F(Access, NobodyLabelsARoleWhoseRulesHeLacks) {
+TEST_F(Access, AUserCannotLabelARoleWithoutItsRules) {
   const std::string roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
   const std::string bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
   ASSERT_EQ(
@@ -450,7 +503,8 @@ TEST_F(Access, NobodyLabelsARoleWhoseRulesHeLacks) {
   const Answer refused = as(kNobody, [&] { return server.merge(strong, label); });
   EXPECT_EQ(refused.code, 403);
   EXPECT_NE(refused.string_at({"message"}).find("not currently held"), std::string::npos);
-  EXPECT_EQ(as(kNobody, [&] { return server.merge(roles + "/writer", label); }).code, 200);  // his own rules
+  // rules that the user holds
+  EXPECT_EQ(as(kNobody, [&] { return server.merge(roles + "/writer", label); }).code, 200);
   const std::string owner =
       R"({"metadata":{"finalizers":["example.com/x"]}})";  // the garbage collector may have to change it
   EXPECT_EQ(as(kNobody, [&] { return server.merge(strong, owner); }).code, 200);

@@ -41,7 +41,7 @@ class AccountSecretsTest : public ::testing::Test {
 TEST_F(AccountSecretsTest, GetATokenACertificateAndTheNamespace) {
   make_account();
   make_secret();
-  server_.settle();
+  server_.run_until_idle();
   const Answer filled = secret();
   EXPECT_EQ(decoded(filled, "namespace"), "default");
   EXPECT_EQ(decoded(filled, "ca.crt"), "PEM");
@@ -55,17 +55,17 @@ TEST_F(AccountSecretsTest, WaitForTheirAccount) {
   server_.advance(minutes(1));
   EXPECT_EQ(decoded(secret(), "token"), "");
   make_account();
-  server_.settle();
+  server_.run_until_idle();
   EXPECT_EQ(bearer_of(decoded(secret(), "token")), "system:serviceaccount:default:robot");
 }
 
 TEST_F(AccountSecretsTest, KeepWhatTheyHoldAndGetBackWhatIsTakenAway) {
   make_account();
   make_secret();
-  server_.settle();
+  server_.run_until_idle();
   const std::string token = decoded(secret(), "token");
   server_.merge(kSecretsHere + "/robot-token", R"({"data":{"other":"eA==","ca.crt":null}})");
-  server_.settle();
+  server_.run_until_idle();
   EXPECT_EQ(decoded(secret(), "token"), token);
   EXPECT_EQ(decoded(secret(), "other"), "x");
   EXPECT_EQ(decoded(secret(), "ca.crt"), "PEM");
@@ -74,7 +74,7 @@ TEST_F(AccountSecretsTest, KeepWhatTheyHoldAndGetBackWhatIsTakenAway) {
 TEST_F(AccountSecretsTest, TheTokenEndsWithItsSecretAndIsNotGivenToAnotherAccountOfThatName) {
   make_account();
   make_secret();
-  server_.settle();
+  server_.run_until_idle();
   const std::string token = decoded(secret(), "token");
   server_.remove(kSecretsHere + "/robot-token");
   EXPECT_EQ(bearer_of(token), "");
@@ -85,7 +85,7 @@ TEST_F(AccountSecretsTest, TheTokenEndsWithItsSecretAndIsNotGivenToAnotherAccoun
                 R"("kubernetes.io/service-account.uid":"another"}},"type":"kubernetes.io/service-account-token"})")
           .code,
       201);
-  server_.settle();
+  server_.run_until_idle();
   EXPECT_EQ(decoded(secret(), "token"), "");
 }
 
@@ -97,17 +97,17 @@ TEST_F(AccountSecretsTest, ASecretOfAnotherTypeGetsNothing) {
                 R"({"metadata":{"name":"robot-token","annotations":{"kubernetes.io/service-account.name":"robot"}}})")
           .code,
       201);
-  server_.settle();
+  server_.run_until_idle();
   EXPECT_EQ(decoded(secret(), "token"), "");
 }
 
 TEST_F(AccountSecretsTest, AreFilledAfterARestart) {
   make_secret();
   make_account();
-  server_.settle();
+  server_.run_until_idle();
   server_.merge(kSecretsHere + "/robot-token", R"({"data":{"token":null}})");
   server_.restart();
-  server_.settle();
+  server_.run_until_idle();
   EXPECT_NE(decoded(secret(), "token"), "");
 }
 

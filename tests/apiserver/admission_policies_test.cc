@@ -17,7 +17,7 @@ using api::Json;
 const std::string kPolicyGroup = "/apis/admissionregistration.k8s.io/v1";
 const std::string kPolicies = kPolicyGroup + "/validatingadmissionpolicies";
 const std::string kBindings = kPolicyGroup + "/validatingadmissionpolicybindings";
-const std::string kJudgedMaps = "/api/v1/namespaces/default/configmaps";
+const std::string kValidatedMaps = "/api/v1/namespaces/default/configmaps";
 
 /// JSON with ' for ".
 std::string quoted(std::string text) {
@@ -51,7 +51,7 @@ struct PolicyWorld {
   }
 
   Answer create(std::string_view name, std::string_view data = "'a':'1'", std::string_view query = "") {
-    return server.post(kJudgedMaps + std::string(query),
+    return server.post(kValidatedMaps + std::string(query),
                        quoted(fmt::format("{{'metadata':{{'name':'{}'}},'data':{{{}}}}}", name, data)));
   }
 
@@ -100,6 +100,21 @@ TEST(PolicyTypeChecking, WarnsOfWhatDoesNotFitTheKindsOfTheRules) {
       server.merge(kPolicies + "/p", R"({"spec":{"validations":[{"expression":"object.spec.replicas > 1"}]}})").code,
       200);
   EXPECT_EQ(status_of(server, "p"), R"({"observedGeneration":2,"typeChecking":{}})");
+}
+
+/// The policy is compiled in the turn in which the store takes it; a check in that turn would make it longer.
+TEST(PolicyTypeChecking, BeginsInATurnOfItsOwn) {
+  TestServer server;
+  const auto wakeups_of = [&](const std::string& path, const std::string& body) {
+    server.slices = 0;
+    EXPECT_EQ(server.post(path, body).code, 201);
+    return server.slices;
+  };
+  const int usual = wakeups_of(kMaps, R"({"metadata":{"name":"m"}})");
+  // No kind is named, so the check ends in its first slice.
+  const std::string spec = typed_rule("*", "'pods'") + ",'validations':[{'expression':'true'}]";
+  EXPECT_EQ(wakeups_of(kPolicies, policy("p", spec)), usual + 1);
+  EXPECT_EQ(status_of(server, "p"), R"({"observedGeneration":1,"typeChecking":{}})");
 }
 
 TEST(PolicyTypeChecking, QuantitiesAndParameters) {
@@ -175,7 +190,7 @@ TEST(AdmissionPolicyKinds, DefaultsGenerationAndStatus) {
       server.get(kBindings, "application/json;as=Table;v=v1;g=meta.k8s.io").text.contains(R"(["b","p","*/m",)"));
 }
 
-/// Texts of the problems, one per cause.
+/// The messages of the problems, one for each cause.
 std::vector<std::string> causes(TestServer& server, const std::string& path, std::string_view spec) {
   const Answer answer = server.post(path + "?dryRun=All", policy("p", spec));
   std::vector<std::string> texts;
@@ -273,8 +288,8 @@ TEST(AdmissionPolicies, AWriteIsRefused) {
       message_of(refused),
       "configmaps \"b\" is forbidden: ValidatingAdmissionPolicy 'small' with binding 'small' denied request: too much");
   EXPECT_EQ(world.create("b", "'a':'1','b':'2'", "?dryRun=All").code, 403);
-  EXPECT_EQ(world.server.merge(kJudgedMaps + "/a", R"({"data":{"b":"2"}})").code, 403);
-  EXPECT_EQ(world.server.get(kJudgedMaps + "/b").code, 404);
+  EXPECT_EQ(world.server.merge(kValidatedMaps + "/a", R"({"data":{"b":"2"}})").code, 403);
+  EXPECT_EQ(world.server.get(kValidatedMaps + "/b").code, 404);
   EXPECT_EQ(world.server.merge(kPolicies + "/small", R"({"spec":{"validations":[{"expression":"true"}]}})").code, 200);
   EXPECT_EQ(world.create("b", "'a':'1','b':'2'").code, 201);
 }
@@ -305,8 +320,8 @@ TEST(AdmissionPolicies, DeletesSubresourcesAndNamespaces) {
   EXPECT_EQ(world.create("a").code, 201);
   world.add("keep", rules_for("'configmaps'", "'DELETE'") +
                         ",'validations':[{'expression':'object == null && oldObject.data.a != \\'1\\''}]");
-  EXPECT_EQ(world.server.remove(kJudgedMaps + "/a").code, 422);
-  EXPECT_EQ(world.server.get(kJudgedMaps + "/a").code, 200);
+  EXPECT_EQ(world.server.remove(kValidatedMaps + "/a").code, 422);
+  EXPECT_EQ(world.server.get(kValidatedMaps + "/a").code, 200);
   world.add("names",
             rules_for("'namespaces'", "'CREATE'") +
                 ",'validations':[{'expression':'namespaceObject == null && object.metadata.name != \\'bad\\''}]");
@@ -324,10 +339,10 @@ TEST(AdmissionPolicies, ExpressionsSeeTheRequest) {
                 "authorizer.requestResource.check(\\'create\\').allowed()'}]");
   const Answer made = world.create("a");
   EXPECT_EQ(made.code, 201) << made.text;
-  EXPECT_EQ(world.server.merge(kJudgedMaps + "/a", R"({"data":{"b":"2"}})").code, 422);
+  EXPECT_EQ(world.server.merge(kValidatedMaps + "/a", R"({"data":{"b":"2"}})").code, 422);
 }
 
-TEST(AdmissionPolicies, ParametersComeFromTheCluster) {
+TEST(AdmissionPolicies, ParametersAreReadFromTheCluster) {
   PolicyWorld world;
   world.add("limit",
             rules_for("'configmaps'") +
@@ -359,7 +374,7 @@ TEST(AdmissionPolicies, OneOfAllNamespacesServesAll) {
             "Deny'}");
   EXPECT_EQ(world.create("a").code, 201);
   EXPECT_TRUE(message_of(world.create("b", "'a':'1','b':'2'")).ends_with("denied request: at most 1"));
-  EXPECT_EQ(world.server.merge(kJudgedMaps + "/limits", R"({"data":{"max":"2"}})").code, 200);
+  EXPECT_EQ(world.server.merge(kValidatedMaps + "/limits", R"({"data":{"max":"2"}})").code, 200);
   EXPECT_EQ(world.create("b", "'a':'1','b':'2'").code, 201);
 }
 
@@ -369,8 +384,8 @@ TEST(AdmissionPolicies, SelectedParametersAreBoundedInBytes) {
   const std::string text(1'000'000, 'x');
   const auto create_parameter = [&](int number) {
     return world.server
-        .post(kJudgedMaps, R"({"metadata":{"name":"large-)" + std::to_string(number) +
-                               R"(","labels":{"for":"policy"}},"data":{"text":")" + text + R"("}})")
+        .post(kValidatedMaps, R"({"metadata":{"name":"large-)" + std::to_string(number) +
+                                  R"(","labels":{"for":"policy"}},"data":{"text":")" + text + R"("}})")
         .code;
   };
   for (int i = 0; i < 16; ++i) ASSERT_EQ(create_parameter(i), 201);
@@ -384,7 +399,7 @@ TEST(AdmissionPolicies, SelectedParametersAreBoundedInBytes) {
   ASSERT_EQ(create_parameter(16), 201);
   const Answer refused = world.create("b");
   EXPECT_EQ(refused.code, 422) << refused.text;
-  EXPECT_TRUE(message_of(refused).contains("paramRef.selector selects more than 16 MiB of objects"))
+  EXPECT_TRUE(message_of(refused).contains("paramRef.selector selects more than 16Mi of objects"))
       << message_of(refused);
 }
 

@@ -73,7 +73,7 @@ TEST(Advice, OnPods) {
        R"(metadata.annotations[scheduler.alpha.kubernetes.io/critical-pod]: non-functional in v1.16+; use the )"
        R"("priorityClassName" field instead)"},
       {pod_with(R"("volumes":[{"name":"v","gitRepo":{"repository":"r"}}],)"),
-       "spec.volumes[0].gitRepo: deprecated in v1.11"},
+       "spec.volumes[0].gitRepo: deprecated in v1.11, and disabled by default in v1.33+"},
       {pod_with(R"("hostAliases":[{"ip":"10.0.0.1","hostnames":["a"]},{"ip":"10.0.0.1","hostnames":["b"]}],)"),
        R"(spec.hostAliases[1].ip: duplicate ip "10.0.0.1")"},
       {pod_with(R"("imagePullSecrets":[{"name":""}],)"), R"(spec.imagePullSecrets[0].name: invalid empty name "")"},
@@ -85,8 +85,27 @@ TEST(Advice, OnPods) {
        "spec.containers[0].ports[1]: duplicate port definition with spec.containers[0].ports[0]"},
       {pod_with("", R"(,"ports":[{"containerPort":80},{"containerPort":80,"hostPort":80}])"),
        "spec.containers[0].ports[1]: overlapping port definition with spec.containers[0].ports[0]"},
+      {pod_with(R"("initContainers":[{"name":"i","image":"img","ports":[{"name":"a","containerPort":80}]},)"
+                R"({"name":"s","image":"img","restartPolicy":"Always","ports":[{"name":"b","containerPort":81}]}],)",
+                R"(,"ports":[{"name":"a","containerPort":82},{"name":"b","containerPort":83}])"),
+       R"(spec.containers[0].ports[1]: duplicate port name "b" with spec.initContainers[1].ports[0], services and )"
+       "probes that select ports by name will use spec.initContainers[1].ports[0]"},
   };
   for (const auto& [body, advice] : rows) expect_advice({kAdvisedPods, body, {advice}});
+}
+
+TEST(Advice, EveryAnswerAboutEndpointsNamesTheNewerKind) {
+  TestServer server;
+  const std::string path = "/api/v1/namespaces/default/endpoints";
+  const std::vector<std::string> said{"v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"};
+  EXPECT_EQ(advice_of(server.post(path, R"({"metadata":{"name":"e"}})")), said);
+  EXPECT_EQ(advice_of(server.get(path)), said);
+  EXPECT_EQ(advice_of(server.get(path + "/e")), said);
+  EXPECT_EQ(advice_of(server.get(path + "/none")), said);
+  EXPECT_EQ(advice_of(server.merge(path + "/e", R"({"metadata":{"labels":{"a":"b"}}})")), said);
+  EXPECT_EQ(advice_of(server.remove(path + "/e")), said);
+  EXPECT_EQ(advice_of(server.get("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices")),
+            std::vector<std::string>());
 }
 
 TEST(Advice, IsNotGivenWhereNothingIsOdd) {
@@ -124,7 +143,7 @@ TEST(Advice, OnOtherKinds) {
                   R"("topology.kubernetes.io/zone" instead)"}});
 }
 
-TEST(Advice, OnTemplatesNamesThePathAndComesBackOnlyWithAnotherSpec) {
+TEST(Advice, OnTemplatesNamesThePathAndIsRepeatedOnlyForAnotherSpec) {
   TestServer server;
   const std::string advice =
       R"(spec.template.spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply)";

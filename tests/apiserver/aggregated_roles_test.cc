@@ -75,7 +75,7 @@ TEST(AggregatedRules, NeverHoldItsOwn) {
   EXPECT_EQ(resources_of(aggregated_rules(g, roles)), "other ");
 }
 
-TEST(AggregatedRules, AreToldApartByWhatTheySay) {
+TEST(AggregatedRules, AreDistinguishedByTheirContent) {
   const auto same = [](const std::string& a, const std::string& b) {
     return rule_identity(parsed(a)) == rule_identity(parsed(b));
   };
@@ -169,7 +169,7 @@ TEST_F(AggregatedRoles, TakeRightsAwayWithoutAPause) {
   EXPECT_EQ(resources("g"), "");
 }
 
-TEST_F(AggregatedRoles, ReplaceWhatSomebodyWroteIntoTheirRules) {
+TEST_F(AggregatedRoles, ReplaceRulesThatClientsWrote) {
   make(role_of("a", R"("add":"1")", rule_of("a")));
   make(gatherer_of("g", "", R"({"matchLabels":{"add":"1"}})"));
   server.advance(minutes(5));

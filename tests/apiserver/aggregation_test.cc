@@ -75,24 +75,24 @@ struct ApiWorld {
   void make_api(std::string_view members = "") {
     const Answer made = server.post(kApis, api_service(members));
     EXPECT_EQ(made.code, 201) << made.text;
-    server.settle();
+    server.run_until_idle();
   }
 
   void make_all() {
     make_service();
     make_endpoints();
     make_api();
-    settle();
+    run_until_idle();
   }
 
-  /// Until the probes, their answers and what follows from them are done.
-  void settle() {
+  /// Runs the loop until no probe is under way.
+  void run_until_idle() {
     for (int i = 0; i < 4; ++i) server.advance(milliseconds(1));
   }
 
   /// "STATUS/REASON: MESSAGE" of the condition Available.
   std::string available(std::string_view version = "v1") {
-    settle();
+    run_until_idle();
     const Answer got = server.get(fmt::format("{}/{}.wares.example.com", kApis, version));
     const Json* list = got.body.at({"status", "conditions"});
     if (list == nullptr || list->if_array() == nullptr || list->if_array()->empty()) return got.text;
@@ -176,7 +176,7 @@ TEST(ApiAvailability, FollowsServiceEndpointsAndAnswer) {
   EXPECT_EQ(asked.to, (AggregatedServer{"10.0.0.7", 8443, "wares.shop.svc", "CA", true}));
 }
 
-TEST(ApiAvailability, ASilentServerIsGivenUpAndComesBack) {
+TEST(ApiAvailability, ASilentServerIsGivenUpAndRecovers) {
   ApiWorld world;
   world.make_all();
   EXPECT_EQ(world.available(), "True/Passed: all checks passed");
@@ -305,7 +305,7 @@ TEST(Aggregation, AGroupOfThisServerStaysWithIt) {
   const Answer merged = world.server.merge(
       kApis + "/v1.apps", R"({"spec":{"service":{"namespace":"shop","name":"wares"},"insecureSkipTLSVerify":true}})");
   ASSERT_EQ(merged.code, 200) << merged.text;
-  world.settle();
+  world.run_until_idle();
   EXPECT_EQ(world.server.get("/apis/apps/v1/deployments").code, 200);
 }
 
@@ -352,7 +352,7 @@ TEST(AggregatedDiscovery, IsStaleWhileTheServerIsAwayAndGoesWithTheApiService) {
   EXPECT_THAT(stale.text, HasSubstr(R"("freshness":"Stale")"));
   EXPECT_THAT(stale.text, HasSubstr(R"("resource":"wares")")) << "what is known of it stays";
   ASSERT_EQ(world.server.remove(kApis + "/v1.wares.example.com").code, 200);
-  world.settle();
+  world.run_until_idle();
   EXPECT_THAT(world.server.get("/apis", wanted).text, Not(HasSubstr("wares.example.com")));
   EXPECT_EQ(world.server.get(kWares + "/wares").code, 404);
   const std::size_t asked = world.server.apis.asked.size();
@@ -362,7 +362,7 @@ TEST(AggregatedDiscovery, IsStaleWhileTheServerIsAwayAndGoesWithTheApiService) {
 
 TEST(LocalApis, EveryGroupVersionOfThisServerHasOne) {
   ApiWorld world;
-  world.settle();
+  world.run_until_idle();
   const Answer apps = world.server.get(kApis + "/v1.apps");
   ASSERT_EQ(apps.code, 200) << apps.text;
   EXPECT_EQ(*apps.body.at({"spec", "groupPriorityMinimum"}), Json(17'800));
@@ -372,9 +372,9 @@ TEST(LocalApis, EveryGroupVersionOfThisServerHasOne) {
   EXPECT_EQ(world.server.get(kApis + "/v1.apiregistration.k8s.io").code, 404);
 }
 
-TEST(LocalApis, ConfigMapTellsHowToKnowThisServer) {
+TEST(LocalApis, ConfigMapHasTheAuthoritiesOfThisServer) {
   ApiWorld world;
-  world.settle();
+  world.run_until_idle();
   const Answer map = world.server.get("/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication");
   ASSERT_EQ(map.code, 200) << map.text;
   EXPECT_EQ(map.string_at({"data", "requestheader-client-ca-file"}), world.server.proxy_ca_pem);
@@ -382,7 +382,7 @@ TEST(LocalApis, ConfigMapTellsHowToKnowThisServer) {
   EXPECT_EQ(map.string_at({"data", "requestheader-username-headers"}), R"(["X-Remote-User"])");
   world.server.proxy_ca_pem = "-----BEGIN CERTIFICATE-----\nother\n-----END CERTIFICATE-----\n";
   world.server.restart();
-  world.settle();
+  world.run_until_idle();
   const Answer both = world.server.get("/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication");
   EXPECT_THAT(both.string_at({"data", "requestheader-client-ca-file"}), HasSubstr("own"));
   EXPECT_THAT(both.string_at({"data", "requestheader-client-ca-file"}), HasSubstr("other"));

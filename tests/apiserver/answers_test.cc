@@ -37,7 +37,7 @@ TEST(SlowPages, AnAnswerAfterTheServersEndGoesNowhere) {
   };
   auto server = std::make_unique<ApiServer>(store, metrics, telemetry::Log(), std::move(options));
   const Now now{Instant(seconds(1000)), WallTime(seconds(1'700'000'000))};
-  const auto settle = [&] {
+  const auto run_until_idle = [&] {
     for (;;) {
       for (; !tasks.empty(); tasks.pop_front()) std::exchange(tasks.front(), nullptr)();
       const std::optional<Instant> due = server->next_wakeup();
@@ -46,10 +46,10 @@ TEST(SlowPages, AnAnswerAfterTheServersEndGoesNowhere) {
     }
   };
   server->start(now, [](const Outcome& outcome) { EXPECT_TRUE(outcome); });
-  settle();
+  run_until_idle();
   const auto sink = std::make_shared<TestSink>();
   server->handle({api::Method::kGet, "/debug/slow", {}, {}}, {"admin", {}, {"system:masters"}}, sink, now);
-  settle();
+  run_until_idle();
   ASSERT_TRUE(later);
   server.reset();
   later({.status = 200, .headers = {}, .body = "late"});
@@ -153,7 +153,7 @@ std::string storage_hash(TestServer& server, const std::string& list, std::strin
   return "no such resource";
 }
 
-TEST(Answers, DiscoveryTellsHowObjectsAreStored) {
+TEST(Answers, DiscoveryHasTheStorageVersionHash) {
   TestServer server;
   EXPECT_EQ(storage_hash(server, "/api/v1", "pods"), "xPOwRZ+Yhw8=");
   EXPECT_EQ(storage_hash(server, "/apis/apps/v1", "deployments"), "8aSe+NMegvE=");
@@ -428,12 +428,31 @@ TEST(Answers, DiscoveryInProtobufSaysWhatJsonSays) {
   // The verbs of a resource are a message of their own: field 4 is {1: "create"}, not a list of strings.
   const std::string answer = server.get("/api/v1", "application/vnd.kubernetes.protobuf").text;
   EXPECT_NE(answer.find(std::string("\x22\x08\x0a\x06") + "create"), std::string::npos);
-  // The aggregated form has no protobuf here: what else the client takes is given.
+  // The aggregated form does not exist in protobuf here: the client gets its second choice.
   const Answer aggregated =
       server.get("/apis",
                  "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"
                  "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
   EXPECT_EQ(aggregated.string_at({"kind"}), "APIGroupDiscoveryList");
+}
+
+TEST(Answers, AggregatedDiscoveryHasOneVersion) {
+  TestServer server;
+  const std::string v2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+  const std::string beta = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
+  EXPECT_EQ(server.get("/apis", beta).code, 406) << "Kubernetes 1.33 removed it";
+  EXPECT_EQ(server.get("/apis", beta + "," + v2).string_at({"apiVersion"}), "apidiscovery.k8s.io/v2");
+  EXPECT_EQ(server.get("/apis", beta + ",application/json").string_at({"kind"}), "APIGroupList");
+  EXPECT_EQ(server.get("/apis", v2 + ";profile=nopeer").string_at({"kind"}), "APIGroupDiscoveryList");
+}
+
+TEST(Answers, TheVersionIsTheOneThatIsFollowed) {
+  TestServer server;
+  const Answer version = server.get("/version");
+  EXPECT_EQ(version.string_at({"minor"}), "36");
+  EXPECT_TRUE(version.string_at({"gitVersion"}).starts_with("v1.36.0-spillway."));
+  EXPECT_EQ(version.string_at({"emulationMinor"}), "36");
+  EXPECT_EQ(version.string_at({"minCompatibilityMinor"}), "35");
 }
 
 TEST(Answers, DiscoveryIsCached) {
@@ -454,7 +473,7 @@ TEST(Answers, DiscoveryIsCached) {
   EXPECT_TRUE(again.text.empty());
 }
 
-TEST(Answers, WarningsTellUnknownFields) {
+TEST(Answers, WarningsNameUnknownFields) {
   TestServer server;
   const auto warning = [&](const std::string& query) {
     const Answer answer =

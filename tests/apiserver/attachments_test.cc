@@ -36,7 +36,7 @@ std::string cells_of(TestServer& server, const std::string& collection) {
   return to_text(cells);
 }
 
-TEST(VolumeAttachments, AreJudged) {
+TEST(VolumeAttachments, AreValidated) {
   TestServer server;
   const auto why = [&](const std::string& body) { return reasons(server.post(kAttachments, body)); };
   const std::string one = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
@@ -126,7 +126,7 @@ std::string capacity(const std::string& more) {
   return R"({"metadata":{"name":"x"},"storageClassName":"fast")" + more + "}";
 }
 
-TEST(StorageCapacities, AreJudged) {
+TEST(StorageCapacities, AreValidated) {
   TestServer server;
   const auto why = [&](const std::string& body) { return reasons(server.post(kCapacities, body)); };
   EXPECT_EQ(why(R"({"metadata":{"name":"x"}})").find("storageClassName: Invalid value: \"\": a lowercase RFC 1123"),
@@ -177,7 +177,7 @@ TEST(PodTemplates, AreTemplatesOfPods) {
   EXPECT_NE(server.at_rest("/registry/podtemplates/default/x"), "");
 }
 
-TEST(PodTemplates, AreJudgedAsPodsAre) {
+TEST(PodTemplates, AreValidatedAsPodsAre) {
   TestServer server;
   EXPECT_EQ(reasons(server.post(kTemplates, R"({"metadata":{"name":"x"},"template":{"spec":{"containers":[]}}})")),
             "template.spec.containers: Required value");

@@ -2,7 +2,7 @@
 // stages, also if it is refused, continues, or its client leaves.
 #include "apiserver/audit/auditor.h"
 #include "apiserver/audit/plain_line.h"
-#include "apiserver/kinds/kind_table.h"
+#include "apiserver/kinds/kind_rows.h"
 #include "apiserver/request/exchange.h"
 #include "apiserver/server_fixture.h"
 
@@ -19,7 +19,7 @@ namespace {
 constexpr WallTime kReceived{microseconds(1'767'225'600'000'001)};
 constexpr WallTime kLater{microseconds(1'767'225'600'500'000)};
 
-/// Keeps lines, and those who want to hear of them until the test lets them.
+/// Keeps the lines; answers those who wait for them when the test says so.
 class KeptLog final : public AuditLog {
  public:
   void write(std::string line) override { lines.push_back(std::move(line)); }
@@ -29,7 +29,7 @@ class KeptLog final : public AuditLog {
     waiting.push_back(std::move(done));
   }
 
-  void tell(const Outcome& outcome) {
+  void answer(const Outcome& outcome) {
     for (auto& done : std::exchange(waiting, {})) done(outcome);
   }
 
@@ -106,7 +106,7 @@ TEST(AuditEventText, HasUpstreamsMembersInUpstreamsOrder) {
       R"("annotations":{"a":"1","b":"2"}})");
 }
 
-TEST(AuditEventText, LeavesOutWhatIsNotKnown) {
+TEST(AuditEventText, OmitsWhatIsNotKnown) {
   EXPECT_EQ(
       audit_line({.audit_id = "i", .uri = "/x", .verb = "get", .user = {}, .received = kReceived, .at = kReceived},
                  1'000'000),
@@ -116,7 +116,7 @@ TEST(AuditEventText, LeavesOutWhatIsNotKnown) {
       R"("stageTimestamp":"2026-01-01T00:00:00.000001Z"})");
 }
 
-TEST(AuditEventText, IsOneLineOfTextWhateverStandsInIt) {
+TEST(AuditEventText, IsOneLineOfTextWhateverItsContent) {
   AuditEvent event = whole_event();
   const std::string evil = "a\n{\"kind\":\"Event\"}\r\x01\x1b[2J\x7f\xff\xc3\xc2\x9b\xe2\x80\xa8\xe2\x80\xaez\"\\";
   event.uri = event.user_agent = event.verb = event.user.name = event.user.groups[0] = event.object->name =
@@ -212,7 +212,7 @@ class AuditTrail : public ::testing::Test {
   TestServer server;
 };
 
-TEST_F(AuditTrail, AWriteIsToldTwice) {
+TEST_F(AuditTrail, AWriteIsRecordedTwice) {
   keep(AuditLevel::kMetadata);
   const Answer made = server.post(kMaps, kMap);
   EXPECT_EQ(log.story(), Story({"RequestReceived create configmaps", "ResponseComplete create configmaps 201"}));
@@ -227,7 +227,7 @@ TEST_F(AuditTrail, AWriteIsToldTwice) {
 }
 
 /// The pod of a binding is named in its body or in its path; the path takes precedence.
-TEST_F(AuditTrail, ABindingIsToldWithItsPod) {
+TEST_F(AuditTrail, ABindingIsRecordedWithItsPod) {
   keep(AuditLevel::kMetadata);
   const std::string in = "/api/v1/namespaces/default/";
   const std::string pod = R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"a","image":"x"}]}})";
@@ -242,7 +242,7 @@ TEST_F(AuditTrail, ABindingIsToldWithItsPod) {
   EXPECT_EQ(log.events().back().string_at({"objectRef", "name"}), "other");
 }
 
-TEST_F(AuditTrail, LevelsSayWhichObjectsAreTold) {
+TEST_F(AuditTrail, LevelsSayWhichObjectsAreRecorded) {
   keep(AuditLevel::kRequest);
   server.post(kMaps, kMap);
   EXPECT_EQ(log.events()[0].find("requestObject"), nullptr) << "it is not read yet";
@@ -267,7 +267,7 @@ TEST_F(AuditTrail, LevelsSayWhichObjectsAreTold) {
   EXPECT_EQ(log.events()[1].string_at({"annotations", "audit.k8s.io/truncated"}), "true") << "it is not read";
 }
 
-TEST_F(AuditTrail, AnObjectThatIsTooLongIsNotTold) {
+TEST_F(AuditTrail, AnObjectThatIsTooLongIsNotRecorded) {
   event_bytes_max = 2'000;
   keep(AuditLevel::kRequestResponse);
   server.post(kMaps, R"({"metadata":{"name":"a"},"data":{"k":")" + std::string(5'000, 'x') + "\"}}");
@@ -275,7 +275,7 @@ TEST_F(AuditTrail, AnObjectThatIsTooLongIsNotTold) {
   EXPECT_LT(log.lines[1].size(), 2'000U);
 }
 
-TEST_F(AuditTrail, WhoMayNotIsToldWithTheReasonButNotWhatHeSent) {
+TEST_F(AuditTrail, ADenialIsRecordedWithTheReasonAndWithoutTheBody) {
   keep(AuditLevel::kRequest);
   server.user = {"eve", {}, {"system:authenticated"}};
   EXPECT_EQ(server.post(kMaps, kMap).code, 403);
@@ -286,7 +286,7 @@ TEST_F(AuditTrail, WhoMayNotIsToldWithTheReasonButNotWhatHeSent) {
   EXPECT_EQ(last.find("requestObject"), nullptr);
 }
 
-TEST_F(AuditTrail, WhoeverActsAsSomebodyElseIsNamed) {
+TEST_F(AuditTrail, UsersThatImpersonateOthersAreNamed) {
   keep(AuditLevel::kMetadata);
   server.user = {"bob", {}, {"system:authenticated"}};
   server.user.impersonator = std::make_shared<const api::UserInfo>(kAdmin);
@@ -295,14 +295,14 @@ TEST_F(AuditTrail, WhoeverActsAsSomebodyElseIsNamed) {
   EXPECT_EQ(log.events().back().string_at({"impersonatedUser", "username"}), "bob");
 }
 
-TEST_F(AuditTrail, WhatCannotBeUnderstoodIsToldAsItCame) {
+TEST_F(AuditTrail, AMalformedRequestIsRecordedAsItArrived) {
   keep(AuditLevel::kMetadata);
   EXPECT_EQ(server.call(api::Method::kPost, "/api/v1/pods/%zz").code, 400);
   EXPECT_EQ(log.story(), Story({"RequestReceived post ", "ResponseComplete post  400"}));
   EXPECT_EQ(log.events()[0].string_at({"requestURI"}), "/api/v1/pods/%zz");
 }
 
-TEST_F(AuditTrail, AWatchIsToldWhenItBeginsAndWhenItEnds) {
+TEST_F(AuditTrail, AWatchIsRecordedAtItsBeginningAndItsEnd) {
   keep(AuditLevel::kMetadata);
   const auto sink = server.watch(kMaps + "?watch=1&timeoutSeconds=5");
   EXPECT_EQ(log.story(), Story({"RequestReceived watch configmaps", "ResponseStarted watch configmaps 200"}));
@@ -312,7 +312,7 @@ TEST_F(AuditTrail, AWatchIsToldWhenItBeginsAndWhenItEnds) {
   EXPECT_EQ(log.lines.size(), 3U);
 }
 
-TEST_F(AuditTrail, AWatchThatTheClientLeavesIsComplete) {
+TEST_F(AuditTrail, AWatchThatTheClientClosesIsComplete) {
   keep(AuditLevel::kMetadata);
   server.watch(kMaps + "?watch=1");
   server.server().abandon(server.last_id);
@@ -327,34 +327,34 @@ TEST_F(AuditTrail, ARefusedWatchBeginsAndEnds) {
                                 "ResponseComplete watch configmaps 403"}));
 }
 
-TEST_F(AuditTrail, AWriteWhoseClientLeavesIsToldAsItEnded) {
+TEST_F(AuditTrail, AWriteWhoseClientDisconnectsIsRecordedWithItsResult) {
   keep(AuditLevel::kMetadata);
   server.begin(api::Method::kPost, kMaps, kMap);
   server.server().abandon(server.last_id);
   EXPECT_EQ(log.lines.size(), 1U) << "nobody knows yet";
-  server.settle();
+  server.run_until_idle();
   EXPECT_EQ(log.story().back(), "ResponseComplete create configmaps 201") << "it was made all the same";
   EXPECT_EQ(server.get(kMaps + "/a").code, 200);
 }
 
-TEST_F(AuditTrail, WhatNobodyAnswersHasNoCode) {
+TEST_F(AuditTrail, ARequestWithoutAnAnswerHasNoCode) {
   keep(AuditLevel::kMetadata, Auditor::Wait::kWritten);
   server.begin(api::Method::kPost, kMaps, kMap);
   server.server().abandon(server.last_id);
   EXPECT_EQ(log.story().back(), "ResponseComplete create configmaps");
   EXPECT_EQ(log.events().back().string_at({"responseStatus", "message"}), "Connection closed early");
-  log.tell({});
-  server.settle();
+  log.answer({});
+  server.run_until_idle();
   EXPECT_EQ(log.lines.size(), 2U);
 }
 
-TEST_F(AuditTrail, ARequestWaitsUntilItStandsInTheLog) {
+TEST_F(AuditTrail, ARequestWaitsUntilItIsInTheLog) {
   keep(AuditLevel::kMetadata, Auditor::Wait::kKept);
   const auto sink = server.send(api::Method::kPost, kMaps, kMap);
   EXPECT_FALSE(sink->answered());
   EXPECT_EQ(log.story(), Story({"RequestReceived create configmaps"}));
-  log.tell({});
-  server.settle();
+  log.answer({});
+  server.run_until_idle();
   ASSERT_TRUE(sink->answered());
   EXPECT_EQ(sink->response->status, 201);
 }
@@ -362,13 +362,13 @@ TEST_F(AuditTrail, ARequestWaitsUntilItStandsInTheLog) {
 TEST_F(AuditTrail, WhereTheLogMustBeKeptNothingIsDoneWithoutIt) {
   keep(AuditLevel::kMetadata, Auditor::Wait::kKept);
   const auto sink = server.send(api::Method::kPost, kMaps, kMap);
-  log.tell(make_error(ErrorCode::kServiceUnavailable, "No space left on device"));
-  server.settle();
+  log.answer(make_error(ErrorCode::kServiceUnavailable, "No space left on device"));
+  server.run_until_idle();
   ASSERT_TRUE(sink->answered());
   EXPECT_EQ(sink->response->status, 500);
   EXPECT_NE(sink->response->body.find("failed to store audit event"), std::string::npos);
   const auto read = server.send(api::Method::kGet, kMaps + "/a");
-  log.tell({});
+  log.answer({});
   EXPECT_EQ(read->response->status, 404) << "it was made";
 }
 
@@ -376,8 +376,8 @@ TEST_F(AuditTrail, WhereItNeedNotBeKeptItIsDoneAllTheSame) {
   keep(AuditLevel::kMetadata, Auditor::Wait::kWritten);
   const auto sink = server.send(api::Method::kPost, kMaps, kMap);
   EXPECT_FALSE(sink->answered());
-  log.tell(make_error(ErrorCode::kServiceUnavailable, "No space left on device"));
-  server.settle();
+  log.answer(make_error(ErrorCode::kServiceUnavailable, "No space left on device"));
+  server.run_until_idle();
   EXPECT_EQ(sink->response->status, 201);
 }
 
@@ -387,14 +387,14 @@ TEST_F(AuditTrail, ALogThatHangsIsNotWaitedForForever) {
   server.advance(seconds(61));
   ASSERT_TRUE(sink->answered());
   EXPECT_EQ(sink->response->status, 504);
-  log.tell({});
-  server.settle();
+  log.answer({});
+  server.run_until_idle();
   const auto read = server.send(api::Method::kGet, kMaps + "/a");
-  log.tell({});
+  log.answer({});
   EXPECT_EQ(read->response->status, 404) << "it was made after its answer";
 }
 
-TEST_F(AuditTrail, OwnersOfFieldsAreToldUnlessTheyAreLeftOut) {
+TEST_F(AuditTrail, OwnersOfFieldsAreRecordedUnlessThePolicyOmitsThem) {
   omit_managed_fields = false;
   keep(AuditLevel::kRequestResponse);
   server.post(kMaps, kMap);
@@ -405,7 +405,7 @@ TEST_F(AuditTrail, OwnersOfFieldsAreToldUnlessTheyAreLeftOut) {
 }
 
 std::shared_ptr<const ReadRequest> read_of_maps() {
-  static const ResourceRegistry registry(kinds::kind_hooks);
+  static const ResourceRegistry registry(kinds::kind_rows());
   return std::make_shared<const ReadRequest>(read_request(registry.table(), {api::Method::kGet, kMaps, {}, {}}));
 }
 
@@ -425,7 +425,7 @@ TEST_F(AuditTrail, AnAnswerThatANodeMadeIsNoPartOfTheEvent) {
   }
 }
 
-TEST_F(AuditTrail, WhoeverOutlivesTheLogTellsNothing) {
+TEST_F(AuditTrail, RecordsThatOutliveTheLogWriteNothing) {
   keep(AuditLevel::kMetadata);
   auto sink = std::make_shared<TestSink>();
   Exchange exchange(1, {api::Method::kGet, kMaps, {}, {}}, std::make_shared<const api::UserInfo>(kAdmin),
@@ -440,7 +440,7 @@ TEST_F(AuditTrail, WhoeverOutlivesTheLogTellsNothing) {
   EXPECT_EQ(log.lines.size(), 1U);
 }
 
-TEST_F(AuditTrail, StagesThatAreLeftOutAreNotTold) {
+TEST_F(AuditTrail, OmittedStagesAreNotRecorded) {
   AuditStages omitted;
   omitted.add(AuditStage::kRequestReceived);
   keep(AuditLevel::kMetadata, Auditor::Wait::kKept, omitted);

@@ -39,7 +39,7 @@ const std::vector<AskedRow>& requests() {
 struct AuditRuleRow {
   std::string name;
   AuditRule rule;
-  std::vector<std::string> matches;  // names of requests, in their order
+  std::vector<std::string> matches;  // names of the matching requests, in order
 };
 
 std::vector<AuditRuleRow> rules() {
@@ -77,7 +77,7 @@ std::vector<AuditRuleRow> rules() {
   };
 }
 
-TEST(AuditPolicyRules, EveryKindOfConditionMeetsEveryKindOfRequest) {
+TEST(AuditPolicyRules, EveryKindOfConditionIsTriedOnEveryKindOfRequest) {
   for (const AuditRuleRow& row : rules()) {
     AuditPolicy policy;
     policy.rules.push_back(row.rule);
@@ -113,7 +113,7 @@ TEST(AuditPolicyRules, StagesOfRuleAndPolicyAreLeftOutAndTheRuleSaysWhetherOwner
   EXPECT_FALSE(decide_audit(policy, get.user, get.asked).omit_managed_fields);
 }
 
-TEST(AuditPolicyRules, WithoutAFileWritesAreToldAndWaysIntoContainers) {
+TEST(AuditPolicyRules, WithoutAFileWritesAndConnectionsToContainersAreRecorded) {
   const AuditPolicy policy = default_audit_policy();
   const auto level = [&](api::Method method, std::string_view target) {
     return to_string(decide_audit(policy, &kTim, asked_for(method, target)).level);

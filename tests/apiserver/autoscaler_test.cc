@@ -23,7 +23,7 @@ Json read(std::string_view text) {
   return api::parse_json(text).value();
 }
 
-/// With the members of its spec that are given.
+/// An autoscaler with these members in its spec.
 std::string autoscaler(std::string_view members = "{}") {
   Json object = read(R"({"metadata":{"name":"web"},"spec":{"maxReplicas":5,
       "scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"}}})");
@@ -45,13 +45,23 @@ TEST(AutoscalerKind, HasUpstreamsDefaults) {
         "scaleDown":{"selectPolicy":"Min","policies":[{"type":"Percent","value":100,"periodSeconds":15}]}}})"));
 }
 
-TEST(AutoscalerKind, TellsWhatIsWrong) {
+TEST(AutoscalerKind, KeepsItsTolerances) {
+  TestServer server;
+  const Answer made = server.post(kSecond, autoscaler(R"({"behavior":{"scaleDown":{"tolerance":"0.050"}}})"));
+  ASSERT_EQ(made.code, 201) << made.text;
+  EXPECT_EQ(made.string_at({"spec", "behavior", "scaleDown", "tolerance"}), "50m");
+  EXPECT_EQ(made.string_at({"spec", "behavior", "scaleUp", "tolerance"}), "");
+}
+
+TEST(AutoscalerKind, ReportsWhatIsWrong) {
   const std::vector<std::pair<std::string, std::string>> refused{
       {R"({"minReplicas":6})", "spec.maxReplicas: Invalid value: 5: must be greater than or equal to `minReplicas`"},
       {R"({"minReplicas":0})", "spec.minReplicas: Invalid value: 0: must be greater than or equal to 1"},
       {R"({"maxReplicas":0})", "spec.maxReplicas: Required value: must be set and greater than 0"},
       {R"({"scaleTargetRef":{"kind":"Deployment","name":"../x"}})", "spec.scaleTargetRef.name: Invalid value"},
       {R"({"scaleTargetRef":{"kind":"","name":"x"}})", "spec.scaleTargetRef.kind: Required value"},
+      {R"({"behavior":{"scaleUp":{"tolerance":"-1m"}}})",
+       "spec.behavior.scaleUp.tolerance: Invalid value: \"-1m\": must be greater than or equal to 0"},
       {R"({"metrics":[{"type":"Unheard"}]})", "spec.metrics[0].type: Unsupported value: \"Unheard\""},
       {R"({"metrics":[{"type":"Resource"}]})",
        "spec.metrics[0].resource: Required value: must populate information for the given metric source"},
@@ -109,7 +119,7 @@ TEST(AutoscalerKind, ShowsMetricsInItsTable) {
   const Answer table = server.get(kSecond, "application/json;as=Table;v=v1;g=meta.k8s.io");
   const Json& row = (*table.body.find("rows")->if_array())[0];
   Json cells = *row.find("cells");
-  cells.if_array()->pop_back();  // its age
+  cells.if_array()->pop_back();  // the age changes
   EXPECT_EQ(to_text(cells), R"(["web","Deployment/web","cpu: 75%/50%, memory: <unknown>/1Gi + 1 more...","1",5,2])");
 }
 
@@ -130,7 +140,7 @@ TEST(AutoscalerViews, OfOneObjectAreTwo) {
                 .code,
             200);
   const Answer before = server.get(kSecond + "/web");
-  // A client that changes one member as v1 loses no member that v1 does not have.
+  // A client that changes one member as v1 keeps the members that v1 lacks.
   Answer first = server.get(kFirst + "/web");
   EXPECT_EQ(first.string_at({"apiVersion"}), "autoscaling/v1");
   EXPECT_EQ(first.body.at({"spec", "targetCPUUtilizationPercentage"})->if_int64(), 60);
@@ -182,7 +192,7 @@ TEST(AutoscalerViews, AreTheSameThereAndBack) {
   EXPECT_EQ(to_text(autoscaler_from_view(view)), to_text(stored));
 }
 
-TEST(AutoscalerViews, DoNotBelieveAnnotationsThatCannotBeRead) {
+TEST(AutoscalerViews, IgnoreMalformedAnnotations) {
   for (const std::string_view text : {"", "x", "{", "[1,[]]", "{\"a\":", "null", "7"}) {
     Json view = read(autoscaler());
     for (const std::string_view name : {"metrics", "current-metrics", "conditions", "behavior"}) {

@@ -63,7 +63,7 @@ TEST(BootstrapToken, IsNoneIfAnythingOfItIsNotAsItMustBe) {
   for (const char* value : {"system:masters", "system:bootstrappers", "system:bootstrappers:", "system:bootstrappers:A",
                             "system:bootstrappers:a,", "system:bootstrappers:a,system:nodes",
                             "system:bootstrappers:a:", "system:bootstrappers:a b", " system:bootstrappers:a"}) {
-    const bool allowed = std::string_view(value) == "system:bootstrappers:a,";  // nothing stands behind the comma
+    const bool allowed = std::string_view(value) == "system:bootstrappers:a,";  // nothing follows the comma
     EXPECT_EQ(bootstrap_token_of(secret_of(with("auth-extra-groups", value))).has_value(), allowed) << value;
   }
   EXPECT_FALSE(bootstrap_token_of(secret_of(kGood, "bootstrap-token-abcdeg")));

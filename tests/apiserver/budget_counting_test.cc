@@ -1,6 +1,6 @@
 // The amount of counting for disruption budgets when pods change, and its pieces: steps, not time.
 #include "apiserver/collect/budgets.h"
-#include "apiserver/kinds/kind_table.h"
+#include "apiserver/kinds/kind_rows.h"
 #include "apiserver/server_fixture.h"
 #include "apiserver/write/committer.h"
 #include "apiserver/write/writer.h"
@@ -23,7 +23,7 @@ class BudgetCounting : public ::testing::Test, private WatchCache::Listener {
  protected:
   BudgetCounting() { static_cast<Collector&>(budgets).begin(); }
 
-  void tell(std::string_view resource, std::string_view name, std::string text) {
+  void deliver(std::string_view resource, std::string_view name, std::string text) {
     store::Change change;
     change.key = fmt::format("{}default/{}", registry.get(resource).storage, name);
     change.revision = change.create_revision = store::Revision(++revision);
@@ -31,22 +31,23 @@ class BudgetCounting : public ::testing::Test, private WatchCache::Listener {
     cache.origins().front()->on_changes({change});
   }
 
-  void tell_budget(std::size_t i, std::string_view selector) {
-    tell("poddisruptionbudgets.policy", fmt::format("b{}", i),
-         fmt::format(R"({{"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{{"name":"b{}",
+  void deliver_budget(std::size_t i, std::string_view selector) {
+    deliver("poddisruptionbudgets.policy", fmt::format("b{}", i),
+            fmt::format(R"({{"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{{"name":"b{}",
              "namespace":"default","uid":"b{}"}},"spec":{{"minAvailable":1,"selector":{}}}}})",
-                     i, i, selector));
+                        i, i, selector));
   }
 
-  void tell_pod(std::size_t i, std::string_view app, std::string_view note = "", std::string_view ready = "True") {
-    tell("pods", fmt::format("p{}", i),
-         fmt::format(R"({{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"p{}","namespace":"default","uid":"p{}",
+  void deliver_pod(std::size_t i, std::string_view app, std::string_view annotation = "",
+                   std::string_view ready = "True") {
+    deliver("pods", fmt::format("p{}", i),
+            fmt::format(R"({{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"p{}","namespace":"default","uid":"p{}",
              "labels":{{"app":"{}"}},"annotations":{{"note":"{}"}}}},"spec":{{"containers":[]}},
              "status":{{"conditions":[{{"type":"Ready","status":"{}"}}]}}}})",
-                     i, i, app, note, ready));
+                        i, i, app, annotation, ready));
   }
 
-  /// Until nothing is left to be done. Returns the most that was counted in one turn.
+  /// Runs until nothing is left to count. Returns the largest number of steps in one turn.
   std::size_t drain() {
     std::size_t most = 0;
     for (bool more = true; more;) {
@@ -78,7 +79,7 @@ class BudgetCounting : public ::testing::Test, private WatchCache::Listener {
 
   std::uint64_t revision = 1;
   std::deque<std::move_only_function<void()>> tasks;
-  ResourceRegistry registry{kinds::kind_hooks};
+  ResourceRegistry registry{kinds::kind_rows()};
   store::MemoryStore store{[this](std::move_only_function<void()> task) { tasks.push_back(std::move(task)); }};
   WatchCache cache{registry, *this, store};
   TimerQueue timers;
@@ -91,18 +92,18 @@ class BudgetCounting : public ::testing::Test, private WatchCache::Listener {
 TEST_F(BudgetCounting, OnlyChangesThatCountAreCounted) {
   constexpr std::size_t kBudgets = 60;
   constexpr std::size_t kPods = 60;
-  for (std::size_t i = 0; i < kBudgets; ++i) tell_budget(i, fmt::format(R"({{"matchLabels":{{"app":"a{}"}}}})", i));
-  for (std::size_t i = 0; i < kPods; ++i) tell_pod(i, fmt::format("a{}", i));
+  for (std::size_t i = 0; i < kBudgets; ++i) deliver_budget(i, fmt::format(R"({{"matchLabels":{{"app":"a{}"}}}})", i));
+  for (std::size_t i = 0; i < kPods; ++i) deliver_pod(i, fmt::format("a{}", i));
   drain();
   const std::size_t at_rest = budgets.steps();
   EXPECT_GE(at_rest, kBudgets) << "all of them were counted";
-  for (std::size_t i = 0; i < kPods; ++i) tell_pod(i, fmt::format("a{}", i), "another");
+  for (std::size_t i = 0; i < kPods; ++i) deliver_pod(i, fmt::format("a{}", i), "another");
   drain();
   EXPECT_EQ(budgets.steps(), at_rest) << "an annotation changes no count";
-  tell_pod(7, "a7", "another", "False");
+  deliver_pod(7, "a7", "another", "False");
   drain();
   EXPECT_EQ(budgets.steps(), at_rest + 2 * kPods) << "the one budget that selects it, a comparison for each pod";
-  tell_pod(7, "a8", "another", "False");
+  deliver_pod(7, "a8", "another", "False");
   drain();
   EXPECT_EQ(budgets.steps(), at_rest + 6 * kPods) << "the one that did and the one that does";
 }
@@ -110,20 +111,20 @@ TEST_F(BudgetCounting, OnlyChangesThatCountAreCounted) {
 TEST_F(BudgetCounting, ManyBudgetsOverManyPodsAreCountedInSlices) {
   constexpr std::size_t kBudgets = 100;
   constexpr std::size_t kPods = 1'000;
-  for (std::size_t i = 0; i < kPods; ++i) tell_pod(i, "a");
-  for (std::size_t i = 0; i < kBudgets; ++i) tell_budget(i, R"({"matchLabels":{"app":"a"}})");
+  for (std::size_t i = 0; i < kPods; ++i) deliver_pod(i, "a");
+  for (std::size_t i = 0; i < kBudgets; ++i) deliver_budget(i, R"({"matchLabels":{"app":"a"}})");
   const std::size_t most = drain();
   EXPECT_LE(most, BudgetCollector::kSliceSteps + 2);
   EXPECT_GE(budgets.steps(), 2 * kBudgets * kPods) << "all of them in the end";
 }
 
-/// A burst of changes is one count, however many there were.
-TEST_F(BudgetCounting, ChangesThatComeWhileOthersAreCountedAreCountedOnce) {
-  for (std::size_t i = 0; i < 100; ++i) tell_pod(i, "a");
-  for (std::size_t i = 0; i < 10; ++i) tell_budget(i, R"({"matchLabels":{"app":"a"}})");
+/// A burst of changes leads to one count.
+TEST_F(BudgetCounting, ChangesDuringACountAreCountedOnce) {
+  for (std::size_t i = 0; i < 100; ++i) deliver_pod(i, "a");
+  for (std::size_t i = 0; i < 10; ++i) deliver_budget(i, R"({"matchLabels":{"app":"a"}})");
   drain();
   const std::size_t at_rest = budgets.steps();
-  for (std::size_t i = 0; i < 100; ++i) tell_pod(i, "a", "", "False");
+  for (std::size_t i = 0; i < 100; ++i) deliver_pod(i, "a", "", "False");
   drain();
   EXPECT_EQ(budgets.steps(), at_rest + 2 * 10 * 100);
 }

@@ -26,7 +26,7 @@ class BudgetExpiry : public ::testing::Test {
     server.advance(seconds(2));
   }
 
-  /// As an eviction leaves it that died between the budget and the pod.
+  /// Leaves the state of an eviction that ended between the writes of budget and pod.
   void spend(const std::string& pod) {
     const Answer answer =
         server.merge(std::string(kBudget) + "/status", R"({"status":{"disruptedPods":{")" + pod + "\":\"" +

@@ -17,13 +17,13 @@ namespace {
 
 using api::Json;
 
-std::vector<std::string> told(const api::FieldErrors& errors) {
+std::vector<std::string> texts_of(const api::FieldErrors& errors) {
   std::vector<std::string> lines;
   for (const api::FieldError& error : errors.errors()) lines.push_back(error.text());
   return lines;
 }
 
-TEST(CheckedField, TellsWhereItStands) {
+TEST(CheckedField, NamesItsPath) {
   const Json pod = *api::parse_json(R"({"spec":{"containers":[{"name":"a"},{"ports":[{"containerPort":-1}]}],
                                         "limits":{"cpu":"x"}}})");
   api::FieldErrors errors;
@@ -40,10 +40,11 @@ TEST(CheckedField, TellsWhereItStands) {
   limits.each_key([](std::string_view, const CheckedField& amount) { amount.forbidden("no"); });
   const CheckedField absent = second["name"];
   EXPECT_FALSE(absent.require_text());
-  EXPECT_EQ(told(errors), (std::vector<std::string>{
-                              "spec.containers[1].ports[0].containerPort: Invalid value: -1: must be between 1 and 5, "
-                              "inclusive",
-                              "spec.limits[cpu]: Forbidden: no", "spec.containers[1].name: Required value"}));
+  EXPECT_EQ(texts_of(errors),
+            (std::vector<std::string>{
+                "spec.containers[1].ports[0].containerPort: Invalid value: -1: must be between 1 and 5, "
+                "inclusive",
+                "spec.limits[cpu]: Forbidden: no", "spec.containers[1].name: Required value"}));
 }
 
 TEST(CheckedField, TakesWhatIsAbsentForEmpty) {
@@ -63,19 +64,20 @@ TEST(CheckedField, TakesWhatIsAbsentForEmpty) {
   text.optional_one_of(std::array<std::string_view, 2>{"x", "y"});
   EXPECT_TRUE(errors.empty());
   text.require_one_of(std::array<std::string_view, 1>{"y"});
-  EXPECT_EQ(told(errors), (std::vector<std::string>{"root.text: Unsupported value: \"x\": supported values: \"y\""}));
+  EXPECT_EQ(texts_of(errors),
+            (std::vector<std::string>{"root.text: Unsupported value: \"x\": supported values: \"y\""}));
 }
 
 TEST(CheckedField, StopsWhenTheErrorsAreFull) {
   const Json list = Json(Json::Array(api::kCausesMax * 3));
   api::FieldErrors errors;
   const CheckedField root(&list, "list", errors);
-  std::size_t looked_at = 0;
-  root.each([&looked_at](const CheckedField& element) {
-    ++looked_at;
+  std::size_t visited = 0;
+  root.each([&visited](const CheckedField& element) {
+    ++visited;
     element.required();
   });
-  EXPECT_EQ(looked_at, api::kCausesMax);
+  EXPECT_EQ(visited, api::kCausesMax);
 }
 
 TEST(FieldValues, PathsDoNotStepUp) {

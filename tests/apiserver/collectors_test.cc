@@ -84,7 +84,7 @@ void change_root_ca(TestServer& server, const std::string& ns) {
   ASSERT_EQ(server.merge(path, R"({"data":{"ca.crt":"another","more":"text"}})").code, 200);
 }
 
-TEST(RootCa, IsInEveryNamespaceAndComesBack) {
+TEST(RootCa, IsInEveryNamespaceAndIsRestored) {
   TestServer server(ApiServer::Controllers::kOwn, {}, "the authority");
   ASSERT_EQ(server.post("/api/v1/namespaces", R"({"metadata":{"name":"shop"}})").code, 201);
   for (const std::string ns : {"default", "kube-system", "shop"}) {
@@ -99,21 +99,21 @@ TEST(RootCa, IsInEveryNamespaceAndComesBack) {
 
 const std::string kClientAuthorities = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
 
-TEST(ClientAuthorities, AreWhatTheServerBelieves) {
+TEST(ClientAuthorities, AreThoseThatTheServerTrusts) {
   TestServer server;
   EXPECT_EQ(server.get(kClientAuthorities).code, 404) << "no certificates are believed";
   server.server().set_client_ca("the first", server.now());
-  server.settle();
+  server.run_until_idle();
   EXPECT_EQ(server.get(kClientAuthorities).string_at({"data", "client-ca-file"}), "the first");
   server.server().set_client_ca("the first\nthe second", server.now());
-  server.settle();
+  server.run_until_idle();
   EXPECT_EQ(server.get(kClientAuthorities).string_at({"data", "client-ca-file"}), "the first\nthe second");
 }
 
-TEST(ClientAuthorities, ComeBackAndArePutRight) {
+TEST(ClientAuthorities, AreCreatedAgainAndCorrected) {
   TestServer server;
   server.server().set_client_ca("the first", server.now());
-  server.settle();
+  server.run_until_idle();
   ASSERT_EQ(server.remove(kClientAuthorities).code, 200);
   EXPECT_EQ(server.get(kClientAuthorities).string_at({"data", "client-ca-file"}), "the first");
   ASSERT_EQ(
@@ -124,14 +124,14 @@ TEST(ClientAuthorities, ComeBackAndArePutRight) {
   EXPECT_EQ(map.string_at({"data", "requestheader-client-ca-file"}), "x") << "what is not ours stays";
 }
 
-TEST(RootCa, DoesNotComeBackIntoANamespaceThatEnds) {
+TEST(RootCa, IsNotRestoredInATerminatingNamespace) {
   TestServer server(ApiServer::Controllers::kOwn, {}, "the authority");
   ASSERT_EQ(server.post("/api/v1/namespaces", R"({"metadata":{"name":"shop"}})").code, 201);
   server.remove("/api/v1/namespaces/shop");
   EXPECT_EQ(server.get("/api/v1/namespaces/shop").code, 404);
 }
 
-TEST(RootCa, WhatSomebodyElsePublishesStays) {
+TEST(RootCa, AMapOfAnotherPublisherIsKept) {
   TestServer server(ApiServer::Controllers::kUnknown, {}, "the authority");
   EXPECT_EQ(root_ca(server, "default"), "the authority");
   change_root_ca(server, "default");
@@ -159,6 +159,23 @@ TEST(Namespaces, GetAServiceAccountAndEmptyThemselves) {
   server.merge(maps + "/held", R"({"metadata":{"finalizers":null}})");
   EXPECT_EQ(server.get("/api/v1/namespaces/shop").code, 404);
   EXPECT_EQ(server.get("/api/v1/namespaces/shop/serviceaccounts").body.find("items")->if_array()->size(), 0U);
+}
+
+TEST(Namespaces, LosePodsBeforeAnythingElse) {
+  TestServer server;
+  ASSERT_EQ(server.post("/api/v1/namespaces", R"({"metadata":{"name":"shop"}})").code, 201);
+  const std::string shop = "/api/v1/namespaces/shop";
+  ASSERT_EQ(server.post(shop + "/configmaps", R"({"metadata":{"name":"m"}})").code, 201);
+  ASSERT_EQ(server
+                .post(shop + "/pods", R"({"metadata":{"name":"p"},"spec":{"nodeName":"n1",
+      "containers":[{"name":"c","image":"i"}]}})")
+                .code,
+            201);
+  server.remove(shop);
+  EXPECT_FALSE(server.get(shop + "/pods/p").string_at({"metadata", "deletionTimestamp"}).empty());
+  EXPECT_EQ(server.get(shop + "/configmaps/m").code, 200) << "a pod that ends may still read it";
+  EXPECT_EQ(server.remove(shop + "/pods/p", R"({"gracePeriodSeconds":0})").code, 200);
+  EXPECT_EQ(server.get(shop).code, 404);
 }
 
 TEST(Namespaces, TheOnesTheClusterNeedsStay) {
@@ -191,7 +208,7 @@ TEST(Expiry, HistoryIsCompacted) {
     const auto value = std::make_shared<const std::string>(R"({"metadata":{"name":"a","namespace":"default"}})");
     server.store().write({"/registry/configmaps/default/a", value, std::nullopt}, [](auto) {});
   }
-  server.settle();
+  server.run_until_idle();
   EXPECT_EQ(server.store().compacted(), store::Revision(0));
   server.advance(minutes(7));
   EXPECT_GT(server.store().compacted(), store::Revision(0));

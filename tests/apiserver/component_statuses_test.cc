@@ -56,7 +56,7 @@ TEST(ComponentStatusesOfAServer, FollowTheLeases) {
       << lost.text;
 }
 
-TEST(ComponentStatusesOfAServer, ALeaseThatWasGivenBackIsHeldByNobody) {
+TEST(ComponentStatusesOfAServer, AReleasedLeaseHasNoHolder) {
   TestServer server;
   hold(server, "kube-scheduler", "");
   EXPECT_EQ(statuses(server).back(), "scheduler False");

@@ -79,7 +79,7 @@ struct ConversionWorld {
     right();
     const Answer made = server.post(kDefinitionsPath, api::to_text(conversion_definition()));
     EXPECT_EQ(made.code, 201) << made.text;
-    server.settle();
+    server.run_until_idle();
   }
 
   void right() {
@@ -233,7 +233,7 @@ TEST(Conversion, EventsWaitForASlowWebhookAndAFailureEndsTheWatch) {
   const Asked first = world.server.webhooks.asked.back();
   world.right();
   world.server.webhooks.answer_next(answer_with(first, all_converted(first)));
-  world.server.settle();
+  world.server.run_until_idle();
   EXPECT_EQ(watch->names(), (Names{"ADDED:a", "ADDED:b"}));
   world.script([](const Asked&) { return Result<api::Response>(make_error(ErrorCode::kServiceUnavailable, "gone")); });
   ASSERT_EQ(world.create("c", "three:3").code, 201);
@@ -254,7 +254,7 @@ TEST(Conversion, AnObjectOfAFormerStorageVersionIsConvertedOnReading) {
       world.server.merge(path, api::to_text(Json::object({{"spec", Json::object({{"versions", Json(versions)}})}})));
   ASSERT_EQ(moved.code, 200) << moved.text;
   EXPECT_EQ(api::to_text(*moved.body.at({"status", "storedVersions"})), R"(["v1","v2"])");
-  world.server.settle();
+  world.server.run_until_idle();
   EXPECT_EQ(spec_of(world.server.get(kV2Convs + "/a")), R"({"host":"one","port":"1"})");
   const std::size_t before = world.calls();
   EXPECT_EQ(spec_of(world.server.get(kV1Convs + "/a")), R"({"hostPort":"one:1"})");
@@ -265,7 +265,7 @@ TEST(Conversion, AnObjectOfAFormerStorageVersionIsConvertedOnReading) {
   EXPECT_EQ(world.calls(), after) << "it is stored in v2 now";
 }
 
-TEST(Conversion, FailuresAreToldInUpstreamsWords) {
+TEST(Conversion, FailuresAreInUpstreamsWords) {
   ConversionWorld world;
   ASSERT_EQ(world.create("a").code, 201);
   const auto failure = [&] {
@@ -375,9 +375,9 @@ TEST(Conversion, DefinitionsAreValidated) {
 
 /// Admission of Convs by rules that name one version alone. The host of a webhook's URL is its name.
 struct AdmittedWorld : ConversionWorld {
-  AdmittedWorld() { play(); }
+  AdmittedWorld() { set_answers(); }
 
-  void play() {
+  void set_answers() {
     server.webhooks.answers = [this](const Asked& asked) -> std::optional<Result<api::Response>> {
       if (asked.review.string_at({"kind"}) == "AdmissionReview") {
         reviews.push_back(*asked.review.find("request"));

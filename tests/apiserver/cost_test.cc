@@ -27,7 +27,7 @@ std::string pod_of(std::size_t containers) {
   return R"({"metadata":{"name":"p"},"spec":{"containers":[)" + many(containers, "{}") + "]}}";
 }
 
-TEST(Cost, AMillionEmptyContainersAreRefusedBeforeTheyAreLookedAt) {
+TEST(Cost, AMillionEmptyContainersAreRefusedBeforeTheyAreValidated) {
   TestServer server;
   const Answer answer = server.post(kPods, pod_of(950'000));
   EXPECT_EQ(answer.code, 413);
@@ -53,7 +53,7 @@ TEST(Cost, AMillionEmptyContainersAsProtobuf) {
   EXPECT_LT(answer.text.size(), 1U << 10U);
 }
 
-TEST(Cost, WhatIsWrongIsToldUpToABound) {
+TEST(Cost, ErrorsAreListedUpToABound) {
   TestServer server;
   server.post("/api/v1/namespaces/default/serviceaccounts", R"({"metadata":{"name":"default"}})");
   const Answer answer = server.post(kPods, pod_of(1'000));
@@ -85,14 +85,14 @@ TEST(Cost, LongWarningsAreCut) {
   const Answer answer =
       server.post("/api/v1/namespaces/default/configmaps", R"({"metadata":{"name":"c"})" + members + "}");
   EXPECT_EQ(answer.code, 201);
-  int told = 0;
+  int reported = 0;
   for (const auto& [name, value] : answer.headers) {
     if (name != "Warning") continue;
-    EXPECT_TRUE(value.starts_with("299 - \"unknown field \\\"" + std::to_string(told++))) << value;
+    EXPECT_TRUE(value.starts_with("299 - \"unknown field \\\"" + std::to_string(reported++))) << value;
     EXPECT_TRUE(value.ends_with("xxx...\"")) << value;
     EXPECT_LT(value.size(), 300U);
   }
-  EXPECT_EQ(told, 10);
+  EXPECT_EQ(reported, 10);
 }
 
 constexpr int kMapCount = 600;
@@ -127,7 +127,7 @@ TEST(Slices, ALongListIsWrittenInSlicesAndShowsOneRevision) {
   const auto list = begin(server, kMaps);
   EXPECT_FALSE(list->answered()) << "600 objects of 4 KiB are more than a slice";
   const Answer changed = server.put(kMaps + "/z", R"({"metadata":{"name":"z"},"data":{"k":"changed"}})");
-  server.settle();
+  server.run_until_idle();
   ASSERT_TRUE(list->answered());
   const api::Json shown = body_of(*list);
   const api::Json::Array& items = *shown.find("items")->if_array();
@@ -158,7 +158,7 @@ TEST(Slices, AShortListDoesNotWaitForALongOne) {
   for (int wake_ups = 0; !small->answered() && wake_ups < 3; ++wake_ups) server.server().on_wakeup(server.now());
   EXPECT_TRUE(small->answered());
   EXPECT_FALSE(table->answered());
-  server.settle();
+  server.run_until_idle();
   EXPECT_TRUE(table->answered());
 }
 
@@ -169,7 +169,7 @@ TEST(Slices, WhoHasLeftIsNotWrittenFor) {
   const RequestId id = server.server().handle({api::Method::kGet, kMaps, {}, {}}, server.user, sink, server.now());
   server.server().abandon(id);
   server.slices = 0;
-  server.settle();
+  server.run_until_idle();
   EXPECT_LE(server.slices, 1);
   EXPECT_FALSE(sink->answered());
 }
@@ -182,7 +182,7 @@ TEST(Slices, LongListsWaitForEachOther) {
   }
   std::vector<std::shared_ptr<TestSink>> lists;
   for (int i = 0; i < 40; ++i) lists.push_back(begin(server, kMaps));
-  server.settle();
+  server.run_until_idle();
   for (const auto& list : lists) {
     ASSERT_TRUE(list->answered());
     EXPECT_EQ(list->response->status, 200);
@@ -199,9 +199,9 @@ TEST(Slices, AWatchStartsInSlicesAndMissesNothing) {
   EXPECT_LT(watch->events().size(), static_cast<std::size_t>(kMapCount));
   server.put(kMaps + "/z", R"({"metadata":{"name":"z"},"data":{"k":"changed"}})");
   server.remove(kMaps + "/m1");
-  server.settle();
+  server.run_until_idle();
   const std::vector<api::Json> events = watch->events();
-  ASSERT_EQ(events.size(), kMapCount + 3U);  // the bookmark, then what happened meanwhile
+  ASSERT_EQ(events.size(), kMapCount + 3U);  // the bookmark, then the changes made meanwhile
   EXPECT_EQ(events[kMapCount].string_at({"type"}), "BOOKMARK");
   EXPECT_EQ(events[kMapCount + 1U].string_at({"type"}), "MODIFIED");
   EXPECT_EQ(events[kMapCount + 1U].string_at({"object", "metadata", "name"}), "z");

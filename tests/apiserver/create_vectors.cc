@@ -25,7 +25,7 @@ void blank_times(Json& document) {
 }
 
 /// Rows of Services leave out what the server chooses.
-void leave_out_allocated(const Json& want, Json& got) {
+void drop_allocated(const Json& want, Json& got) {
   const Json* chosen = want.at({"object", "spec"});
   if (chosen == nullptr || want.string_at({"object", "kind"}) != "Service") return;
   for (const std::string_view member : {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"}) {
@@ -39,7 +39,7 @@ Json without_repetitions(Json causes) {
   return causes;
 }
 
-enum class Repetitions { kTold, kLeftOut };
+enum class Repetitions { kReported, kOmitted };
 
 template <Repetitions repetitions>
 std::optional<support::Mismatch> check_create(const Json& row) {
@@ -53,42 +53,43 @@ std::optional<support::Mismatch> check_create(const Json& row) {
     got["object"] = without_server_values(answer.body);
     blank_times(got);
     blank_times(want);
-    leave_out_allocated(want, got);
+    drop_allocated(want, got);
   } else {
     got["reason"] = answer.string_at({"reason"});
     if (want.find("causes") != nullptr) got["causes"] = causes_of(answer.body);
     if (want.find("message") != nullptr) got["message"] = answer.string_at({"message"});
-    if (repetitions == Repetitions::kLeftOut && got.find("causes") != nullptr) {
+    if (repetitions == Repetitions::kOmitted && got.find("causes") != nullptr) {
       got["causes"] = without_repetitions(*got.find("causes"));
     }
   }
   return support::compare(want, got);
 }
 
-const bool kCreate = support::add_vector_check("api/create", check_create<Repetitions::kLeftOut>);
-const bool kSigningCreate = support::add_vector_check("api/signing_create", check_create<Repetitions::kTold>);
-const bool kDefaulting = support::add_vector_check("api/defaulting", check_create<Repetitions::kTold>);
+const bool kCreate = support::add_vector_check("api/create", check_create<Repetitions::kOmitted>);
+const bool kSigningCreate = support::add_vector_check("api/signing_create", check_create<Repetitions::kReported>);
+const bool kDefaulting = support::add_vector_check("api/defaulting", check_create<Repetitions::kReported>);
 const bool kEndpointsDefaulting =
-    support::add_vector_check("api/endpoints_defaulting", check_create<Repetitions::kTold>);
+    support::add_vector_check("api/endpoints_defaulting", check_create<Repetitions::kReported>);
 const bool kEndpointsValidationCreate =
-    support::add_vector_check("api/endpoints_validation_create", check_create<Repetitions::kTold>);
-const bool kJobDefaulting = support::add_vector_check("api/job_defaulting", check_create<Repetitions::kTold>);
+    support::add_vector_check("api/endpoints_validation_create", check_create<Repetitions::kReported>);
+const bool kJobDefaulting = support::add_vector_check("api/job_defaulting", check_create<Repetitions::kReported>);
 const bool kJobValidationCreate =
-    support::add_vector_check("api/job_validation_create", check_create<Repetitions::kTold>);
-const bool kLimitsDefaulting = support::add_vector_check("api/limits_defaulting", check_create<Repetitions::kTold>);
+    support::add_vector_check("api/job_validation_create", check_create<Repetitions::kReported>);
+const bool kLimitsDefaulting = support::add_vector_check("api/limits_defaulting", check_create<Repetitions::kReported>);
 const bool kLimitsValidationCreate =
-    support::add_vector_check("api/limits_validation_create", check_create<Repetitions::kTold>);
-const bool kNewCreate = support::add_vector_check("api/new_create", check_create<Repetitions::kTold>);
-const bool kQuotaDefaulting = support::add_vector_check("api/quota_defaulting", check_create<Repetitions::kTold>);
+    support::add_vector_check("api/limits_validation_create", check_create<Repetitions::kReported>);
+const bool kNewCreate = support::add_vector_check("api/new_create", check_create<Repetitions::kReported>);
+const bool kQuotaDefaulting = support::add_vector_check("api/quota_defaulting", check_create<Repetitions::kReported>);
 const bool kQuotaValidationCreate =
-    support::add_vector_check("api/quota_validation_create", check_create<Repetitions::kTold>);
-const bool kStatefulDefaulting = support::add_vector_check("api/stateful_defaulting", check_create<Repetitions::kTold>);
+    support::add_vector_check("api/quota_validation_create", check_create<Repetitions::kReported>);
+const bool kStatefulDefaulting =
+    support::add_vector_check("api/stateful_defaulting", check_create<Repetitions::kReported>);
 const bool kStatefulValidationCreate =
-    support::add_vector_check("api/stateful_validation_create", check_create<Repetitions::kTold>);
-const bool kDefaultingPod = support::add_vector_check("api/defaulting_pod", check_create<Repetitions::kTold>);
-const bool kValidationCreate = support::add_vector_check("api/validation_create", check_create<Repetitions::kTold>);
+    support::add_vector_check("api/stateful_validation_create", check_create<Repetitions::kReported>);
+const bool kDefaultingPod = support::add_vector_check("api/defaulting_pod", check_create<Repetitions::kReported>);
+const bool kValidationCreate = support::add_vector_check("api/validation_create", check_create<Repetitions::kReported>);
 const bool kValidationCreatePod =
-    support::add_vector_check("api/validation_create_pod", check_create<Repetitions::kTold>);
+    support::add_vector_check("api/validation_create_pod", check_create<Repetitions::kReported>);
 
 }  // namespace
 

@@ -2,7 +2,7 @@
 // server.
 #include "apiserver/crontabs.h"
 #include "apiserver/custom/custom_kinds.h"
-#include "apiserver/kinds/kind_table.h"
+#include "apiserver/kinds/kind_rows.h"
 #include "apiserver/read/core.h"
 #include "apiserver/read/long_reads.h"
 #include "apiserver/read/watch_cache.h"
@@ -51,7 +51,7 @@ class FilledKind : public ::testing::Test {
     return fmt::format("/registry/stable.example.com/crontabs/default/{}", name);
   }
 
-  void tell(std::string_view name, std::uint64_t revision, const store::Value& value) {
+  void deliver(std::string_view name, std::uint64_t revision, const store::Value& value) {
     cache.origins().front()->on_changes(
         {{key(name), store::Revision(revision), store::Revision(revision), value, nullptr}});
   }
@@ -67,18 +67,18 @@ class FilledKind : public ::testing::Test {
     return *CustomKind::make(document);
   }
 
-  ResourceRegistry registry{kinds::kind_hooks};
+  ResourceRegistry registry{kinds::kind_rows()};
   NoListener events;
   store::MemoryStore store{[](const auto&) {}};
   WatchCache cache{registry, events, store};
   ResourceCache& crontabs = cache.attach(kind());
 };
 
-TEST_F(FilledKind, WhatIsReadAndWhatIsToldMakeOneState) {
-  tell("told", 5, object("told", 5));
-  tell("both", 6, object("both", 6));
-  tell("later", 9, object("later", 9));
-  tell("gone", 10, nullptr);
+TEST_F(FilledKind, ReadObjectsAndEventsMakeOneState) {
+  deliver("told", 5, object("told", 5));
+  deliver("both", 6, object("both", 6));
+  deliver("later", 9, object("later", 9));
+  deliver("gone", 10, nullptr);
   EXPECT_TRUE(crontabs.objects().empty()) << "nothing shows before all of it does";
   store::RangeResult state;
   state.revision = store::Revision(8);
@@ -92,23 +92,23 @@ TEST_F(FilledKind, WhatIsReadAndWhatIsToldMakeOneState) {
   EXPECT_EQ(cron_of("later"), "9");
   EXPECT_EQ(cron_of("read"), "2");
   EXPECT_EQ(cron_of("gone"), "none");
-  tell("both", 7, object("both", 7));
-  tell("both", 8, object("both", 8));
+  deliver("both", 7, object("both", 7));
+  deliver("both", 8, object("both", 8));
   EXPECT_EQ(cron_of("both"), "7") << "what the watch tells of the past is in the state already";
-  tell("both", 11, object("both", 11));
+  deliver("both", 11, object("both", 11));
   EXPECT_EQ(cron_of("both"), "11");
   EXPECT_FALSE(crontabs.covers(store::Revision(7)));
   EXPECT_TRUE(crontabs.covers(store::Revision(8)));
 }
 
-TEST_F(FilledKind, APlaceIsKeptForAKindThatComesBack) {
+TEST_F(FilledKind, APlaceIsKeptForAKindThatIsServedAgain) {
   cache.fill(crontabs, {.entries = {}, .revision = store::Revision(1), .remaining = 0});
-  tell("a", 2, object("a", 2));
+  deliver("a", 2, object("a", 2));
   EXPECT_TRUE(crontabs.covers(store::Revision(1)));
   cache.detach(crontabs);
   EXPECT_TRUE(crontabs.is_detached());
   EXPECT_FALSE(crontabs.covers(store::Revision(1))) << "what happened until it went is forgotten";
-  tell("b", 3, object("b", 3));
+  deliver("b", 3, object("b", 3));
   EXPECT_TRUE(crontabs.objects().empty());
   EXPECT_EQ(&cache.attach(kind()), &crontabs);
   EXPECT_TRUE(crontabs.is_filling());
@@ -130,7 +130,7 @@ class FollowedDefinitions : public ::testing::Test, public WatchCache::Listener 
   }
 
   /// The watch delivers a definition with that category.
-  void tell(std::string_view category, std::string_view filler = {}, std::string_view plural = "crontabs") {
+  void deliver(std::string_view category, std::string_view filler = {}, std::string_view plural = "crontabs") {
     Json document = *api::parse_json(definition(plural));
     document["metadata"]["uid"] = "u";
     document.make({"metadata", "annotations", "filler"}) = filler;
@@ -164,7 +164,7 @@ class FollowedDefinitions : public ::testing::Test, public WatchCache::Listener 
 
   std::deque<std::move_only_function<void()>> tasks;
   std::uint64_t revision = 1;
-  ResourceRegistry registry{kinds::kind_hooks};
+  ResourceRegistry registry{kinds::kind_rows()};
   store::MemoryStore store{[this](std::move_only_function<void()> task) { tasks.push_back(std::move(task)); }};
   WatchCache cache{registry, *this, store};
   TimerQueue timers;
@@ -176,13 +176,13 @@ class FollowedDefinitions : public ::testing::Test, public WatchCache::Listener 
 };
 
 TEST_F(FollowedDefinitions, AKindThatIsReplacedBeforeItWasServedStaysForThoseWhoHaveSeenIt) {
-  tell("first");
-  answer_next();  // its objects have been read, and others see them; how far the store is has not been heard
-  EXPECT_TRUE(kinds.is_settling(kName));
+  deliver("first");
+  answer_next();  // its objects were read and are visible; the store has not reported its revision yet
+  EXPECT_TRUE(kinds.is_reading(kName));
   const ResourceCache& tabs = *cache.all().back();
   EXPECT_FALSE(tabs.is_filling());
   const Resource& seen = tabs.resource();
-  tell("second");
+  deliver("second");
   EXPECT_NE(&tabs.resource(), &seen);
   EXPECT_EQ(kinds.kept(), 1U);
   EXPECT_EQ(seen.categories.front(), "first") << "a write that has begun with it may end";
@@ -201,7 +201,7 @@ TEST_F(FollowedDefinitions, ThePlaceOfAKindThatHasGoneIsGivenBack) {
   for (int round = 0; round < 3; ++round) {
     for (std::size_t i = 0; i < kAtOnce; ++i) {
       const std::string plural = fmt::format("things{}x{}", round, i);
-      tell("all", {}, plural);
+      deliver("all", {}, plural);
       EXPECT_FALSE(cache.all().empty());
       change(nullptr, plural);
     }
@@ -212,16 +212,16 @@ TEST_F(FollowedDefinitions, ThePlaceOfAKindThatHasGoneIsGivenBack) {
     if (round == 0) places = cache.all().size();
     EXPECT_EQ(cache.all().size(), places) << "caches are used again";
   }
-  tell("again");
+  deliver("again");
   EXPECT_EQ(kinds.names(), 1U);
-  tell("changed");
+  deliver("changed");
   advance(CustomKinds::kKept);
   EXPECT_EQ(kinds.names(), 1U) << "a kind that is served keeps its place";
 }
 
 TEST_F(FollowedDefinitions, LargeOnesThatChangeWithoutEndWait) {
   const std::string filler(1'400'000, 'x');
-  for (int i = 0; i < 120; ++i) tell(fmt::format("c{}", i), filler);
+  for (int i = 0; i < 120; ++i) deliver(fmt::format("c{}", i), filler);
   const ResourceCache& tabs = *cache.all().back();
   const std::size_t kept = kinds.kept();
   EXPECT_LT(kept, 100U) << "each has more than a 96th of 128 MiB";

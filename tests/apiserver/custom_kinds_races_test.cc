@@ -45,19 +45,19 @@ std::string jobs_definition(const std::string& versions) {
 void define_jobs(TestServer& server, const std::string& versions) {
   const Answer made = server.post(kDefinitionsAt, jobs_definition(versions));
   ASSERT_EQ(made.code, 201) << made.text;
-  server.settle();
+  server.run_until_idle();
 }
 
-/// The definition has these versions from now on.
+/// Changes the definition to these versions.
 void change_versions(TestServer& server, const std::string& versions) {
   const Answer changed = server.merge(kJobsDefinition, fmt::format(R"({{"spec":{{"versions":[{}]}}}})", versions));
   ASSERT_EQ(changed.code, 200) << changed.text;
-  server.settle();
+  server.run_until_idle();
 }
 
 void remove_definition(TestServer& server) {
   EXPECT_EQ(server.remove(kJobsDefinition).code, 200);
-  server.settle();
+  server.run_until_idle();
   server.advance(seconds(2));
 }
 
@@ -82,7 +82,7 @@ const std::string kZoneAndNode = fmt::format(R"("zone":{0},"nodeName":{0})", kTe
 constexpr std::string_view kByZone = R"({"jsonPath":".spec.zone"})";
 constexpr std::string_view kByNode = R"({"jsonPath":".spec.nodeName"})";
 
-/// Lets lines stand in it at once, or when the test says.
+/// An audit log that acknowledges lines at once, or when the test says so.
 class HeldLog final : public AuditLog {
  public:
   void write(std::string /*line*/) override {}
@@ -130,7 +130,7 @@ TEST_F(AuditedKinds, AWatchThatWaitedSeesTheFieldsOfNow) {
   const auto watch = waiting_watch("&fieldSelector=spec.zone%3Deast");
   change_versions(server, version_of("v1", kZone));
   log.release();
-  server.settle();
+  server.run_until_idle();
   ASSERT_TRUE(watch->answered()) << "it has no such field by now";
   EXPECT_EQ(watch->response->status, 400);
   EXPECT_EQ(server.post(kRaceJobs, job("a", R"({"zone":"east"})")).code, 201);
@@ -140,7 +140,7 @@ TEST_F(AuditedKinds, AWatchThatWaitedFindsItsKindGone) {
   const auto watch = waiting_watch("");
   remove_definition(server);
   log.release();
-  server.settle();
+  server.run_until_idle();
   ASSERT_TRUE(watch->answered());
   EXPECT_EQ(watch->response->status, 404);
 }
@@ -156,7 +156,7 @@ TEST(CustomKindsRaces, ACreateThatWaitedForAWebhookFindsItsKindGone) {
   remove_definition(server);
   ASSERT_EQ(server.get(kJobsDefinition).code, 404);
   server.webhooks.answer_next(webhook_tests::allowed(server.webhooks.asked.back()));
-  server.settle();
+  server.run_until_idle();
   ASSERT_TRUE(late->answered());
   EXPECT_EQ(late->response->status, 405) << late->response->body;
   EXPECT_EQ(server.at_rest(kJobAtRest), "") << "nobody would ever clear it away";
@@ -189,7 +189,7 @@ TEST(CustomKindsRaces, NothingIsAppliedIntoAKindThatGoes) {
   EXPECT_EQ(apply_job(server, "held", R"({"zone":"east"})").code, 200) << "what is there may change";
 }
 
-TEST(CustomKindsRaces, AFieldThatComesBackIsWhatIsStored) {
+TEST(CustomKindsRaces, AFieldOfAnEarlierSchemaKeepsItsStoredValue) {
   TestServer server;
   define_jobs(server, version_of("v1", kZoneAndNode));
   server.post(kRaceJobs, job("a", R"({"zone":"east","nodeName":"n"})"));
@@ -217,9 +217,9 @@ TEST(CustomKindsRaces, AFieldNamedAsTheNodeOfPodsSelectsAsAnyOther) {
 class KindBeingRead : public ::testing::Test {
  protected:
   KindBeingRead() {
-    all.settle();
+    all.run_until_idle();
     server.api->act(true, all.now);
-    all.settle();
+    all.run_until_idle();
     server.view.keeps_ranges = [](const store::Range& range) { return range.prefix.starts_with("/registry/races."); };
   }
 
@@ -232,7 +232,7 @@ class KindBeingRead : public ::testing::Test {
                     [](const Result<store::WriteResult>& result) { EXPECT_TRUE(result && result->committed); });
     const Answer made = all.call(server, api::Method::kPost, kDefinitionsAt, jobs_definition(version_of("v1", kZone)));
     ASSERT_EQ(made.code, 201) << made.text;
-    all.settle();
+    all.run_until_idle();
     ASSERT_EQ(server.view.ranges_kept(), 1U);
   }
 

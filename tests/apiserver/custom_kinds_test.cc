@@ -35,7 +35,7 @@ std::string condition(const Json& object, std::string_view type) {
 void define(TestServer& server, const std::string& body) {
   const Answer made = server.post(kDefinitionsPath, body);
   ASSERT_EQ(made.code, 201) << made.text;
-  server.settle();
+  server.run_until_idle();
 }
 
 TEST(CustomKinds, ADefinitionIsNamedEstablishedAndServed) {
@@ -62,7 +62,7 @@ TEST(CustomKinds, TheAnswerToACreationHasAnEmptyStatus) {
             *api::parse_json(R"({"conditions":null,"acceptedNames":{"plural":"","kind":""},"storedVersions":["v1"]})"));
 }
 
-TEST(CustomKinds, ADefinitionOfAProtectedGroupTellsOfItsApproval) {
+TEST(CustomKinds, ADefinitionOfAProtectedGroupShowsItsApproval) {
   constexpr std::string_view kCondition = "KubernetesAPIApprovalPolicyConformant";
   TestServer server;
   const auto annotated = [](std::string_view plural, std::string_view kind, std::string_view why) {
@@ -81,7 +81,7 @@ TEST(CustomKinds, ADefinitionOfAProtectedGroupTellsOfItsApproval) {
   EXPECT_NE(bypassed.text.find(R"(not approved: \"unapproved, experimental\")"), std::string::npos) << bypassed.text;
   ASSERT_EQ(server.merge(path, R"({"metadata":{"annotations":{"api-approved.kubernetes.io":"unapproved"}}})").code,
             200);
-  server.settle();
+  server.run_until_idle();
   EXPECT_EQ(condition(server.get(path).body, kCondition), "False/UnapprovedAnnotation") << "the annotation changed";
   define(server, definition());
   EXPECT_EQ(condition(server.get(kDefinitionsPath + "/crontabs.stable.example.com").body, kCondition), "");
@@ -102,7 +102,7 @@ TEST(CustomKinds, ADefinitionMayHaveAsManyBytesAsEtcdTakes) {
   EXPECT_NE(larger.text.find("may have at most 1572864 bytes"), std::string::npos) << larger.text.substr(0, 500);
 }
 
-TEST(CustomKinds, DiscoveryTellsOfIt) {
+TEST(CustomKinds, DiscoveryListsIt) {
   TestServer server;
   define(server, definition());
   const Answer group = server.get("/apis/stable.example.com");
@@ -167,7 +167,7 @@ TEST(CustomKinds, UpdatesPatchesAndGenerations) {
   EXPECT_EQ(*main.body.at({"status", "replicas"}), Json(3)) << "the main endpoint leaves the status";
 }
 
-TEST(CustomKinds, TheScaleStandsWhereTheDefinitionSays) {
+TEST(CustomKinds, TheScaleIsAtThePathsOfTheDefinition) {
   TestServer server;
   define(server, definition());
   server.post(kTabs, tab("a"));
@@ -233,7 +233,7 @@ TEST(CustomKinds, ADeletedDefinitionTakesItsObjectsAlong) {
   const auto watch = server.watch(kTabs + "?watch=1");
   const std::string path = kDefinitionsPath + "/crontabs.stable.example.com";
   EXPECT_EQ(server.remove(path).code, 200);
-  server.settle();
+  server.run_until_idle();
   const Answer going = server.get(path);
   EXPECT_EQ(going.code, 200) << "an object is held";
   EXPECT_EQ(condition(going.body, "Terminating").substr(0, 5), "True/");
@@ -241,7 +241,7 @@ TEST(CustomKinds, ADeletedDefinitionTakesItsObjectsAlong) {
   EXPECT_EQ(server.post(kTabs, tab("late")).code, 405);
   EXPECT_FALSE(watch->ended);
   EXPECT_EQ(server.merge(kTabs + "/held", R"({"metadata":{"finalizers":null}})").code, 200);
-  server.settle();
+  server.run_until_idle();
   server.advance(seconds(2));
   EXPECT_EQ(server.get(path).code, 404);
   EXPECT_EQ(server.get(kTabs).code, 404);
@@ -307,13 +307,13 @@ TEST(CustomKinds, NamesThatOthersHaveAreRefused) {
   const Answer named_short = server.get(kDefinitionsPath + "/others.stable.example.com");
   EXPECT_EQ(condition(named_short.body, "NamesAccepted"), "False/ShortNamesConflict");
   server.remove(kDefinitionsPath + "/crontabs.stable.example.com");
-  server.settle();
+  server.run_until_idle();
   server.advance(seconds(2));
   const Answer freed = server.get(kDefinitionsPath + "/cronjobbies.stable.example.com");
   EXPECT_EQ(condition(freed.body, "Established"), "True/InitialNamesAccepted") << freed.text;
 }
 
-TEST(CustomKinds, NamesAreTakenAsTheyStandNow) {
+TEST(CustomKinds, NamesAreAcceptedByThePresentState) {
   TestServer server;
   define(server, definition());
   define(server, definition("others", "Other"));  // whose short name is the other's
@@ -323,7 +323,7 @@ TEST(CustomKinds, NamesAreTakenAsTheyStandNow) {
   };
   EXPECT_EQ(accepted("others"), "False/ShortNamesConflict");
   server.merge(kDefinitionsPath + "/crontabs.stable.example.com", R"({"spec":{"names":{"shortNames":["cr"]}}})");
-  server.settle();
+  server.run_until_idle();
   define(server, definition("thirds", "Third", "stable.example.com", kV1, R"(["cr"])"));
   EXPECT_EQ(accepted("thirds"), "False/ShortNamesConflict") << "it has been given away since";
   define(server, definition("fourths", "Fourth"));
@@ -360,6 +360,9 @@ TEST(CustomKinds, SeveralVersionsShowTheSameObjects) {
                                                 "metadata":{"name":"b"},"spec":{"cron":"0"}})");
   ASSERT_EQ(made.code, 201) << made.text;
   EXPECT_EQ(made.string_at({"apiVersion"}), "stable.example.com/v1beta1");
+  EXPECT_TRUE(std::ranges::any_of(made.headers, [](const auto& header) {
+    return header.first == "Warning" && header.second.find("v1beta1 CronTab is deprecated") != std::string::npos;
+  })) << "a write of a deprecated version";
   EXPECT_EQ(server.get(kTabs + "/b").string_at({"apiVersion"}), "stable.example.com/v1");
   ASSERT_EQ(watch->names(), (Names{"ADDED:a", "ADDED:b"}));
   EXPECT_EQ(watch->events()[1].string_at({"object", "apiVersion"}), "stable.example.com/v1beta1");
@@ -377,7 +380,7 @@ TEST(CustomKinds, AChangedSchemaIsFollowed) {
       path, R"([{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/zone",
                  "value":{"type":"string","default":"west"}}])");
   ASSERT_EQ(patched.code, 200) << patched.text;
-  server.settle();
+  server.run_until_idle();
   EXPECT_TRUE(watch->ended) << "whoever watches looks again";
   EXPECT_EQ(server.get(kTabs + "/a").string_at({"spec", "zone"}), "west") << "defaults hold for what is stored";
   EXPECT_EQ(server.post(kTabs, tab("b", R"({"cron":"*","zone":"east"})")).string_at({"spec", "zone"}), "east");
@@ -392,7 +395,7 @@ TEST(CustomKinds, OwnersNamespacesAndQuotasKnowThem) {
     "apiVersion":"stable.example.com/v1","kind":"CronTab","name":"a","uid":"{}"}}]}}}})",
                                  uid));
   server.remove(kTabs + "/a");
-  server.settle();
+  server.run_until_idle();
   server.advance(seconds(1));
   EXPECT_EQ(server.get(kMaps + "/owned").code, 404);
 
@@ -400,14 +403,14 @@ TEST(CustomKinds, OwnersNamespacesAndQuotasKnowThem) {
   const std::string away = "/apis/stable.example.com/v1/namespaces/away/crontabs";
   EXPECT_EQ(server.post(away, tab("a")).code, 201);
   server.remove("/api/v1/namespaces/away");
-  server.settle();
+  server.run_until_idle();
   server.advance(seconds(1));
   EXPECT_EQ(server.get(away + "/a").code, 404);
   EXPECT_EQ(server.get("/api/v1/namespaces/away").code, 404);
 
   server.post("/api/v1/namespaces/default/resourcequotas",
               R"({"metadata":{"name":"q"},"spec":{"hard":{"count/crontabs.stable.example.com":"1"}}})");
-  server.settle();
+  server.run_until_idle();
   server.advance(seconds(1));
   EXPECT_EQ(server.post(kTabs, tab("one")).code, 201);
   EXPECT_EQ(server.post(kTabs, tab("two")).code, 403);
@@ -418,7 +421,7 @@ TEST(CustomKinds, AnOpenSchemaIsPublishedAsAnObjectInOpenApiV2) {
   const std::string open = R"({"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",
     "description":"Anything.","x-kubernetes-preserve-unknown-fields":true}}})";
   ASSERT_EQ(server.post(kDefinitionsPath, definition("things", "Thing", "open.example.com", open, "[]")).code, 201);
-  server.settle();
+  server.run_until_idle();
   server.advance(seconds(1));
   const Json v2 = server.get("/openapi/v2").body;
   const Json* thing = v2.at({"definitions", "com.example.open.v1.Thing"});
@@ -540,15 +543,15 @@ TEST(CustomKinds, OnlyBuiltInEventsAreOutsideQuotas) {
   define_namesake(server, "events", "Event");
   server.post("/api/v1/namespaces/default/resourcequotas",
               R"({"metadata":{"name":"q"},"spec":{"hard":{"count/events.stable.example.com":"1"}}})");
-  server.settle();
+  server.run_until_idle();
   server.advance(seconds(1));
   const std::string path = "/apis/stable.example.com/v1/namespaces/default/events";
   EXPECT_EQ(server.post(path, namesake("Event", "one")).code, 201);
   EXPECT_EQ(server.post(path, namesake("Event", "two")).code, 403);
 }
 
-/// Each request is answered by what several slices have made, and the next one at once.
-TEST(CustomKinds, SchemasOfManyFieldsAreToldInSlices) {
+/// Each document is made in several slices; a second request gets it at once.
+TEST(CustomKinds, SchemasOfManyFieldsAreMadeInSlices) {
   constexpr int kKinds = 20;
   TestServer server;
   std::string fields;
@@ -566,10 +569,10 @@ TEST(CustomKinds, SchemasOfManyFieldsAreToldInSlices) {
   for (const auto& [path, member] : {std::pair{"/openapi/v2", std::vector<std::string_view>{"definitions"}},
                                      {"/openapi/v3/apis/stable.example.com/v1", {"components", "schemas"}}}) {
     server.slices = 0;
-    const Answer told = server.get(path);
-    ASSERT_EQ(told.code, 200) << path;
+    const Answer answer = server.get(path);
+    ASSERT_EQ(answer.code, 200) << path;
     EXPECT_GE(server.slices, kKinds / 4) << path;
-    const Json* schemas = &told.body;
+    const Json* schemas = &answer.body;
     for (const std::string_view each : member) schemas = schemas->find(each);
     for (int i = 0; i < kKinds; ++i) {
       const Json* schema = schemas->find(fmt::format("com.example.stable.v1.K{}", i));
@@ -577,13 +580,13 @@ TEST(CustomKinds, SchemasOfManyFieldsAreToldInSlices) {
       EXPECT_EQ(schema->string_at({"properties", "spec", "properties", "field299", "type"}), "string");
     }
     server.slices = 0;
-    EXPECT_EQ(server.get(path).text, told.text);
+    EXPECT_EQ(server.get(path).text, answer.text);
     EXPECT_EQ(server.slices, 0) << "it is kept";
   }
   EXPECT_EQ(server.get("/openapi/v3/apis/nosuch.example.com/v1").code, 404);
 }
 
-TEST(CustomKinds, AreServedHoweverManyCameAndWentBefore) {
+TEST(CustomKinds, AreServedHoweverManyWereRemovedBefore) {
   TestServer server;
   const std::string small = R"({"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",
     "x-kubernetes-preserve-unknown-fields":true}}})";
@@ -640,7 +643,7 @@ TEST(CustomKinds, TogetherTheyAreOnlySoLargeAndDoNotGrowBeyondThat) {
   EXPECT_EQ(server.merge(path, R"({"metadata":{"labels":{"a":"b"}}})").code, 403);
   EXPECT_EQ(patch("remove", R"(maximum")").code, 200) << "what makes it smaller is taken";
   EXPECT_EQ(server.remove(path).code, 200);
-  server.settle();
+  server.run_until_idle();
   server.advance(seconds(2));
   EXPECT_EQ(server.get(path).code, 404);
 }
@@ -662,7 +665,7 @@ TEST(CustomKinds, ARequestThatWasReadBeforeTheyChangedFollows) {
   const auto answer = [&](const std::shared_ptr<const ReadRequest>& read) {
     auto sink = std::make_shared<TestSink>();
     server.server().handle(request, user, read, sink, server.now());
-    server.settle();
+    server.run_until_idle();
     return sink->response->status;
   };
   const auto early = server.server().read(request, *user, ApiServer::Body::kNo);
@@ -670,7 +673,7 @@ TEST(CustomKinds, ARequestThatWasReadBeforeTheyChangedFollows) {
   EXPECT_EQ(answer(early), 200) << "it leads somewhere by now";
   const auto late = server.server().read(request, *user, ApiServer::Body::kNo);
   server.remove(kDefinitionsPath + "/crontabs.stable.example.com");
-  server.settle();
+  server.run_until_idle();
   server.advance(seconds(2));
   EXPECT_EQ(answer(late), 404) << "the kind has gone";
 }
@@ -686,10 +689,10 @@ TEST(CustomKinds, AWriteThatWasReadBeforeTheSchemaChangedIsCheckedByTheNewOne) {
       R"([{"op":"replace","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/replicas/maximum",
            "value":5}])");
   ASSERT_EQ(patched.code, 200) << patched.text;
-  server.settle();
+  server.run_until_idle();
   auto sink = std::make_shared<TestSink>();
   server.server().handle(request, user, read, sink, server.now());
-  server.settle();
+  server.run_until_idle();
   EXPECT_EQ(sink->response->status, 422) << sink->response->body;
 }
 
@@ -716,12 +719,12 @@ class CustomKindsOfServers : public ::testing::Test {
 
 TEST_F(CustomKindsOfServers, EachLearnsOfThemByItself) {
   a.api->act(true, all.now);
-  all.settle();
+  all.run_until_idle();
   ASSERT_EQ(all.call(a, api::Method::kPost, kDefinitionsPath, definition()).code, 201);
   ASSERT_EQ(all.call(a, api::Method::kPost, kTabs, tab("a")).code, 201);
   EXPECT_EQ(all.call(b, api::Method::kGet, kTabs + "/a").code, 200);
   const auto watch = all.begin(b, api::Method::kGet, kTabs + "?watch=1");
-  all.settle();
+  all.run_until_idle();
   ASSERT_EQ(all.call(a, api::Method::kPost, kTabs, tab("b")).code, 201);
   EXPECT_EQ(watch->names(), (Names{"ADDED:a", "ADDED:b"}));
   SharedServers::Server& c = all.add();
@@ -732,9 +735,9 @@ TEST_F(CustomKindsOfServers, EachLearnsOfThemByItself) {
   EXPECT_TRUE(all.keys("/registry/stable.example.com/").empty());
 }
 
-TEST_F(CustomKindsOfServers, ALateServerHasHeardOfAKindThatAnotherHasNamed) {
+TEST_F(CustomKindsOfServers, ALateServerServesAKindThatAnotherHasNamed) {
   a.api->act(true, all.now);
-  all.settle();
+  all.run_until_idle();
   b.view.late = true;
   ASSERT_EQ(all.call(a, api::Method::kPost, kDefinitionsPath, definition()).code, 201);
   ASSERT_EQ(all.call(a, api::Method::kPost, kTabs, tab("a")).code, 201);

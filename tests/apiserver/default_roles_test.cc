@@ -115,7 +115,7 @@ TEST(DefaultRoleTable, HasTheRolesAndBindingsOfAStockServer) {
                 "system:public-info-viewer", "system:service-account-issuer-discovery", "system:volume-scheduler"}));
 }
 
-/// As `kubectl describe clusterrole system:kube-scheduler` shows it there.
+/// As `kubectl describe clusterrole system:kube-scheduler` shows it in a stock cluster.
 TEST(DefaultRoleTable, HasTheSchedulerOfAStockServer) {
   const auto scheduler = std::ranges::find(cluster_role_rows(), "system:kube-scheduler", &RoleRow::name);
   std::multiset<std::string> rules;
@@ -317,7 +317,7 @@ class DefaultRoles : public ::testing::Test {
   const std::string kDiscovery = kRoleApi + "clusterrolebindings/system:discovery";
   const std::string kView = kRoleApi + "clusterroles/view";
 
-  /// As JSON text.
+  /// A member of an object as JSON text.
   std::string member(const std::string& target, std::string_view name) {
     const Answer answer = server.get(target);
     const api::Json* const found = answer.body.find(name);
@@ -335,7 +335,7 @@ TEST_F(DefaultRoles, AreServed) {
   };
   EXPECT_EQ(names("clusterroles"), 64U + own_role_rows().size());
   EXPECT_EQ(names("clusterrolebindings"), 45U + own_binding_rows().size());
-  // One of each is the DNS server's, beside those of upstream.
+  // Upstream's objects, and one of each sort for the DNS server.
   EXPECT_EQ(names("namespaces/kube-system/roles"), 7U);
   EXPECT_EQ(names("namespaces/kube-system/rolebindings"), 7U);
   EXPECT_EQ(names("namespaces/kube-public/roles"), 1U);

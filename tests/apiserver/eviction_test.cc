@@ -2,6 +2,7 @@
 // controller that writes the status may be late, or away.
 #include "apiserver/shared_store.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +38,7 @@ class Evictions : public ::testing::Test {
     report(name, true);
   }
 
-  /// The owners of its pods, for create().
+  /// A ReplicaSet of three, for create().
   std::string replica_set_of_three() {
     const Answer set = all.call(
         a, Method::kPost, "/apis/apps/v1/namespaces/default/replicasets",
@@ -47,7 +48,7 @@ class Evictions : public ::testing::Test {
            set.string_at({"metadata", "uid"}) + "\"}]";
   }
 
-  /// As its agent, or the controller of its node, says it of a pod that runs.
+  /// Reports a running pod's status, as its agent or the controller of its node does.
   void report(const std::string& name, bool ready) {
     auto sink = std::make_shared<TestSink>();
     a.api->handle({Method::kPatch,
@@ -56,12 +57,12 @@ class Evictions : public ::testing::Test {
                    R"({"status":{"phase":"Running","conditions":[{"type":"Ready","status":")" +
                        std::string(ready ? "True" : "False") + R"("}]}})"},
                   kAdmin, sink, all.now);
-    all.settle();
+    all.run_until_idle();
     ASSERT_EQ(SharedServers::answer_of(*sink).code, 200);
   }
 
   /// The status of the budget is left as it is from here on.
-  void nobody_counts() {
+  void stop_counting() {
     all.advance(seconds(2));
     a.api->act(false, all.now);
     b.view.late = true;
@@ -87,10 +88,10 @@ class Evictions : public ::testing::Test {
   SharedServers::Server& b = all.add();
 };
 
-TEST_F(Evictions, CountWhatIsHealthyNowWhileNobodyCounts) {
+TEST_F(Evictions, CountHealthyPodsWithoutTheController) {
   for (const char* name : {"p1", "p2", "p3", "p4", "p5", "p6"}) create(name);
   protect(R"("minAvailable":4)");
-  nobody_counts();
+  stop_counting();
   ASSERT_EQ(number("disruptionsAllowed"), 2);
   report("p5", false);
   report("p6", false);
@@ -106,10 +107,35 @@ TEST_F(Evictions, CountWhatIsHealthyNowWhileNobodyCounts) {
   EXPECT_EQ(evict("p2").code, 429);
 }
 
+TEST_F(Evictions, SayWhatTheBudgetsControllerSays) {
+  for (const char* name : {"p1", "p2", "p3"}) create(name);
+  protect(R"("minAvailable":1)");
+  stop_counting();
+  const auto refusal = [&](std::string_view reason, std::string_view message) {
+    const std::string condition = fmt::format(
+        R"({{"type":"DisruptionAllowed","status":"False","reason":"{}","message":"{}",
+            "lastTransitionTime":"2026-01-01T00:00:00Z"}})",
+        reason, message);
+    auto sink = std::make_shared<TestSink>();
+    a.api->handle({Method::kPatch,
+                   kEvictionBudgets + "/pdb/status",
+                   {{"content-type", "application/merge-patch+json"}},
+                   R"({"status":{"disruptionsAllowed":0,"conditions":[)" + condition + "]}}"},
+                  kAdmin, sink, all.now);
+    all.run_until_idle();
+    EXPECT_EQ(SharedServers::answer_of(*sink).code, 200);
+    return evict("p1").text;
+  };
+  constexpr std::string_view kText = "The disruption budget pdb does not allow evicting pods currently";
+  EXPECT_THAT(refusal("SyncFailed", "no scale"), HasSubstr(fmt::format("{} because it failed sync: no scale", kText)));
+  EXPECT_THAT(refusal("Frozen", "a holiday"), HasSubstr(fmt::format("{} (Frozen): a holiday", kText)));
+  EXPECT_THAT(refusal("Frozen", ""), HasSubstr(fmt::format("{}\"", kText)));
+}
+
 TEST_F(Evictions, CountAnEvictionUnderWayOnce) {
   for (const char* name : {"p1", "p2", "p3", "p4"}) create(name);
   protect(R"("minAvailable":2)");
-  nobody_counts();
+  stop_counting();
   EXPECT_EQ(evict("p1").code, 201);
   EXPECT_EQ(number("disruptionsAllowed"), 1);
   EXPECT_EQ(evict("p2").code, 201) << "two may go, whichever way they are counted";
@@ -120,7 +146,7 @@ TEST_F(Evictions, TakeNoMoreThanTheStatusAllows) {
   for (const char* name : {"p1", "p2", "p3"}) create(name);
   report("p3", false);
   protect(R"("minAvailable":2)");
-  nobody_counts();
+  stop_counting();
   ASSERT_EQ(number("disruptionsAllowed"), 0);
   report("p3", true);
   EXPECT_EQ(evict("p1").code, 429) << "the controller of the budget has not allowed it yet";
@@ -130,7 +156,7 @@ TEST_F(Evictions, CountByTheirControllersForMaxUnavailable) {
   const std::string owners = replica_set_of_three();
   for (const char* name : {"p1", "p2", "p3"}) create(name, owners);
   protect(R"("maxUnavailable":1)");
-  nobody_counts();
+  stop_counting();
   ASSERT_EQ(number("disruptionsAllowed"), 1);
   report("p3", false);
   EXPECT_EQ(evict("p1").code, 429);
@@ -139,7 +165,7 @@ TEST_F(Evictions, CountByTheirControllersForMaxUnavailable) {
 }
 
 /// As upstream: a pod without a controller is healthy, and not expected.
-TEST_F(Evictions, APodThatStandsAloneDoesNotStopTheCount) {
+TEST_F(Evictions, APodWithoutControllerDoesNotStopTheCount) {
   const std::string owners = replica_set_of_three();
   for (const char* name : {"p1", "p2", "p3"}) create(name, owners);
   create("alone");
@@ -151,7 +177,7 @@ TEST_F(Evictions, APodThatStandsAloneDoesNotStopTheCount) {
   EXPECT_EQ(evict("p1").code, 201);
 }
 
-TEST_F(Evictions, PodsThatAllStandAloneCannotBeCounted) {
+TEST_F(Evictions, PodsWithoutControllersCannotBeCounted) {
   create("alone");
   protect(R"("maxUnavailable":1)");
   all.advance(seconds(2));
@@ -162,7 +188,7 @@ TEST_F(Evictions, PodsThatAllStandAloneCannotBeCounted) {
 TEST_F(Evictions, AnUnreadyPodGoesFreeOnlyIfEnoughAreHealthyNow) {
   for (const char* name : {"p1", "p2", "p3"}) create(name);
   protect(R"("minAvailable":2)");
-  nobody_counts();
+  stop_counting();
   report("p2", false);
   report("p3", false);
   EXPECT_EQ(evict("p3").code, 429) << "one is healthy of two";

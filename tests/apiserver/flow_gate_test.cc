@@ -34,7 +34,7 @@ flow::Level queueing(std::string name, int shares, int lendable_percent = 0, int
           .queue_length = length};
 }
 
-/// One schema of the same name for each level; then the mandatory ones.
+/// A schema of the same name for each level; then the mandatory ones.
 flow::Configuration of_levels(std::vector<flow::Level> levels) {
   flow::Configuration out;
   int precedence = 10;
@@ -59,7 +59,7 @@ class Gate {
     FlowGate::Ticket ticket;
     std::string flow;
     std::int64_t work = 0;
-    bool told = false;
+    bool notified = false;
     std::optional<Refusal> refusal;
   };
 
@@ -74,14 +74,14 @@ class Gate {
                       now);
   }
 
-  void leave(std::size_t request) { gate.leave(requests[request].ticket, requests[request].work, now); }
+  void exit(std::size_t request) { gate.exit(requests[request].ticket, requests[request].work, now); }
 
-  /// All requests whose turn it is now.
+  /// The requests that may run now.
   std::vector<std::size_t> turns() {
     std::vector<std::size_t> out;
     while (const auto turn = gate.next(now)) {
       Request& of = requests[turn->ticket->id];
-      EXPECT_FALSE(std::exchange(of.told, true)) << "told twice";
+      EXPECT_FALSE(std::exchange(of.notified, true)) << "told twice";
       of.refusal = turn->refusal;
       out.push_back(turn->ticket->id);
     }
@@ -103,12 +103,12 @@ TEST(FlowGate, WhoFindsSeatsRunsAndTheOthersWaitInTheirFlows) {
   EXPECT_EQ(gate.enter(0, "y"), Entry::kWaits);
   EXPECT_EQ(gate.gate.waiting(), 3U);
   EXPECT_TRUE(gate.turns().empty());
-  gate.leave(0);
+  gate.exit(0);
   EXPECT_EQ(gate.gate.next_turn(gate.now), gate.now);
   EXPECT_EQ(gate.turns(), std::vector<std::size_t>{2});
-  gate.leave(1);
+  gate.exit(1);
   EXPECT_EQ(gate.turns(), std::vector<std::size_t>{4}) << "y has had nothing yet";
-  gate.leave(2);
+  gate.exit(2);
   EXPECT_EQ(gate.turns(), std::vector<std::size_t>{3});
   EXPECT_EQ(gate.gate.next_turn(gate.now), std::nullopt);
 }
@@ -123,7 +123,7 @@ TEST(FlowGate, AFlowAndALevelHoldSoManyThatWait) {
   EXPECT_EQ(gate.gate.totals(0).rejected, 2U);
 }
 
-TEST(FlowGate, ALevelThatRejectsLetsNobodyWaitAndAnExemptOneKnowsNoLimit) {
+TEST(FlowGate, ALevelThatRejectsHasNoQueueAndAnExemptOneHasNoLimit) {
   flow::Configuration levels = of_levels({queueing("a", 1)});
   levels.levels.back().shares = 1;
   Gate gate(levels, 2);
@@ -133,11 +133,11 @@ TEST(FlowGate, ALevelThatRejectsLetsNobodyWaitAndAnExemptOneKnowsNoLimit) {
   EXPECT_EQ(gate.enter(catch_all, "y"), Entry::kRefused);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(gate.enter(exempt, ""), Entry::kRuns);
   EXPECT_EQ(gate.gate.counts(exempt).running, 100U);
-  gate.leave(0);
+  gate.exit(0);
   EXPECT_EQ(gate.enter(catch_all, "y"), Entry::kRuns);
 }
 
-TEST(FlowGate, WaitingEndsAndIsTold) {
+TEST(FlowGate, WaitingEndsAndIsReported) {
   Gate gate(of_levels({queueing("a", 1)}), 1);
   gate.enter(0, "x");
   gate.wait = seconds(15);
@@ -155,15 +155,15 @@ TEST(FlowGate, WaitingEndsAndIsTold) {
   EXPECT_EQ(gate.gate.totals(0).timed_out, 2U);
 }
 
-TEST(FlowGate, WhoLeavesFreesItsPlace) {
+TEST(FlowGate, ADisconnectedClientFreesItsPlace) {
   Gate gate(of_levels({queueing("a", 1, 0, 2)}), 1);
   gate.enter(0, "x");
   gate.enter(0, "x");
   gate.enter(0, "x");
   EXPECT_EQ(gate.enter(0, "x"), Entry::kRefused);
-  gate.leave(1);
+  gate.exit(1);
   EXPECT_EQ(gate.enter(0, "x"), Entry::kWaits);
-  gate.leave(0);
+  gate.exit(0);
   EXPECT_EQ(gate.turns(), std::vector<std::size_t>{2}) << "not the one that has gone";
 }
 
@@ -172,22 +172,22 @@ TEST(FlowGate, SeatsOfAWriteThatManyWatchAreHeldALittleLonger) {
   gate.enter(0, "x", 2, kGuess, kGuess, true);
   for (int i = 0; i < 12; ++i) EXPECT_EQ(gate.enter(0, "x"), Entry::kRuns);
   EXPECT_EQ(gate.enter(0, "y"), Entry::kWaits);
-  gate.leave(0);
+  gate.exit(0);
   EXPECT_TRUE(gate.turns().empty());
   EXPECT_EQ(gate.gate.next_turn(gate.now), gate.now + milliseconds(5));
   gate.now += milliseconds(5);
   EXPECT_EQ(gate.turns(), std::vector<std::size_t>{13});
 }
 
-TEST(FlowGate, IdleSeatsAreLentAtOnceAndTheOwnComeBackFirst) {
+TEST(FlowGate, IdleSeatsAreLentAtOnceAndReturnedFirst) {
   Gate gate(of_levels({queueing("a", 1, 50), queueing("b", 1, 50)}), 4);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(gate.enter(0, "x"), Entry::kRuns) << "its two, and the one that b may lend";
   EXPECT_EQ(gate.enter(0, "x"), Entry::kWaits);
   EXPECT_EQ(gate.enter(1, "y"), Entry::kRuns) << "what is not lent is there at once";
   EXPECT_EQ(gate.enter(1, "y"), Entry::kWaits);
-  gate.leave(0);
+  gate.exit(0);
   EXPECT_EQ(gate.turns(), std::vector<std::size_t>{3});
-  gate.leave(1);
+  gate.exit(1);
   EXPECT_EQ(gate.turns(), std::vector<std::size_t>{5}) << "a has had its turn";
 }
 
@@ -199,7 +199,7 @@ TEST(FlowGate, SmallRequestsOfOthersDoNotKeepALargeOneWaiting) {
   bool ran = false;
   for (std::size_t next = 0; next < 10 && !ran; ++next) {
     gate.enter(1, "x");
-    gate.leave(next);
+    gate.exit(next);
     const auto turns = gate.turns();
     ran = std::ranges::find(turns, large) != turns.end();
   }
@@ -229,7 +229,7 @@ TEST(FlowGate, FlowsThatWaitGetEqualWork) {
     for (int i = 0; i < seats; ++i) running.push_back(static_cast<std::size_t>(i));
     std::vector<std::array<std::int64_t, 3>> done{{0, 0, 0}};
     for (int step = 0; step < 120; ++step) {
-      gate.leave(running.front());
+      gate.exit(running.front());
       running.pop_front();
       for (const std::size_t request : gate.turns()) {
         const auto flow = static_cast<std::size_t>(gate.requests[request].flow.front() - 'x');
@@ -256,7 +256,7 @@ TEST(FlowGate, FlowsThatWaitGetEqualWork) {
   EXPECT_EQ(worlds, 384);
 }
 
-/// Levels that have nothing but what others lend share it by their shares.
+/// Levels without seats of their own share the lent ones by their shares.
 TEST(FlowGate, LevelsThatWaitShareByTheirShares) {
   for (const int shares : {1, 2, 5}) {
     Gate gate(of_levels({queueing("a", 1, 100), queueing("b", shares, 100)}), 1 + shares);
@@ -269,7 +269,7 @@ TEST(FlowGate, LevelsThatWaitShareByTheirShares) {
       gate.enter(1, "x");
     }
     for (int step = 0; step < 600; ++step) {
-      gate.leave(running.front());
+      gate.exit(running.front());
       running.pop_front();
       for (const std::size_t request : gate.turns()) {
         const std::size_t level = gate.requests[request].ticket.schema;
@@ -292,7 +292,7 @@ TEST(FlowGate, AClientWithOneRequestAtATimeGetsNoMoreThanOthers) {
   std::size_t running = 0;
   std::map<std::string, int> begun;
   for (int step = 0; step < 100; ++step) {
-    gate.leave(running);
+    gate.exit(running);
     if (gate.requests[running].flow == "alone") gate.enter(0, "alone");
     const auto turns = gate.turns();
     ASSERT_EQ(turns.size(), 1U);
@@ -333,7 +333,7 @@ TEST(FlowGate, NoSequenceOfStepsBreaksABound) {
         if (entry != Entry::kRefused) open.push_back(gate.requests.size() - 1);
       } else if (!open.empty()) {
         const std::size_t at = below(open.size());
-        gate.leave(open[at]);
+        gate.exit(open[at]);
         open.erase(open.begin() + static_cast<std::ptrdiff_t>(at));
       }
       gate.now += milliseconds(below(3));
@@ -360,7 +360,7 @@ TEST(FlowGate, NoSequenceOfStepsBreaksABound) {
       }
     }
     while (!open.empty()) {
-      gate.leave(open.back());
+      gate.exit(open.back());
       open.pop_back();
       gate.turns();
     }
@@ -405,6 +405,110 @@ TEST(FlowTables, AreBounded) {
   const std::string text = *flow_page(gate.gate, "/debug/api_priority_and_fairness/dump_requests", gate.now);
   EXPECT_EQ(std::ranges::count(text, '\n'), static_cast<std::ptrdiff_t>(kFlowRowsMax) + 2);
   EXPECT_TRUE(text.ends_with("... and 1000 more\n")) << text.substr(text.size() - 40);
+}
+
+/// Names of the levels at their places.
+std::vector<std::string> places_of(const FlowGate& gate) {
+  std::vector<std::string> out;
+  for (const flow::Level& level : gate.configuration().levels) out.push_back(level.name);
+  return out;
+}
+
+TEST(FlowGate, AnotherConfigurationKeepsWhatWaitsAndRuns) {
+  Gate gate(of_levels({queueing("a", 1), queueing("b", 1)}), 2);
+  gate.enter(0, "x");  // runs
+  gate.enter(0, "x");  // waits
+  gate.enter(1, "y");  // runs
+  const std::vector<std::size_t> places = gate.gate.reconfigure(of_levels({queueing("c", 1), queueing("a", 3)}));
+  EXPECT_EQ(places_of(gate.gate), (std::vector<std::string>{"a", "b", "exempt", "catch-all", "c"}));
+  EXPECT_EQ(places, (std::vector<std::size_t>{4, 0, 2, 3}));
+  EXPECT_EQ(gate.turns(), std::vector<std::size_t>{1}) << "a has two seats now";
+  EXPECT_EQ(gate.enter(4, "z"), Entry::kRuns) << "the seats of b, which is gone, do not keep c from its own";
+  for (const std::size_t each : {0U, 1U, 2U, 3U}) gate.exit(each);
+  EXPECT_EQ(gate.gate.counts(1).running, 0U);
+  gate.gate.reconfigure(of_levels({queueing("d", 1)}));
+  EXPECT_EQ(places_of(gate.gate), (std::vector<std::string>{"d", "", "exempt", "catch-all", ""}));
+}
+
+TEST(FlowGate, ALevelThatIsGoneCarriesOutWhatWaits) {
+  Gate gate(of_levels({queueing("a", 1), queueing("b", 1)}), 2);
+  for (int i = 0; i < 3; ++i) gate.enter(0, "x");
+  gate.gate.reconfigure(of_levels({queueing("b", 100)}));
+  gate.exit(0);
+  EXPECT_EQ(gate.turns(), std::vector<std::size_t>{1});
+  gate.exit(1);
+  EXPECT_EQ(gate.turns(), std::vector<std::size_t>{2});
+  gate.exit(2);
+  EXPECT_EQ(gate.gate.waiting(), 0U);
+}
+
+/// A client that changes the shares again and again gets twice the seats at most, and node-high keeps its floor.
+TEST(FlowGate, ChangesDoNotMultiplySeats) {
+  const auto given_to = [](const std::string& name) {
+    flow::Level nodes = queueing("node-high", 1);
+    nodes.floor_percent = 10;
+    return of_levels({queueing(name, 1'000'000), std::move(nodes)});
+  };
+  Gate gate(given_to("l0"), 20);
+  int running = 0;
+  for (int round = 1; round <= 10; ++round) {
+    const std::vector<std::size_t> places = gate.gate.reconfigure(given_to("l" + std::to_string(round)));
+    for (int i = 0; i < 30; ++i) running += gate.enter(places[0], "x") == Entry::kRuns;
+    if (round < 10) continue;
+    EXPECT_EQ(gate.enter(places[1], "n1"), Entry::kRuns);
+    EXPECT_EQ(gate.enter(places[1], "n2"), Entry::kRuns);
+  }
+  EXPECT_GE(running, 20);
+  EXPECT_LE(running, 2 * (20 + 2 + 10)) << "twice what is dealt, of which levels that are gone have one each";
+}
+
+TEST(FlowGate, ExemptRequestsOfOtherSchemasAreBounded) {
+  flow::Configuration made = of_levels({queueing("a", 1)});
+  made.schemas.insert(made.schemas.begin(), {.name = "free", .precedence = 2, .level = "exempt", .rules = {}});
+  Gate gate(made, 40);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(gate.enter(0, ""), Entry::kRuns);
+  EXPECT_EQ(gate.enter(0, ""), Entry::kRefused) << "a quarter of the seats";
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(gate.enter(2, ""), Entry::kRuns) << "administrators have no limit";
+  gate.exit(0);
+  EXPECT_EQ(gate.enter(0, ""), Entry::kRuns);
+}
+
+/// Random requests and changes: no seat is lost, and no request.
+TEST(FlowGate, ManyChangesLeaveNothingBehind) {
+  Rng rng(11);
+  Gate gate(of_levels({queueing("l0", 1)}), 8);
+  std::vector<std::size_t> places = gate.gate.reconfigure(of_levels({queueing("l0", 1)}));
+  std::vector<std::size_t> open;
+  for (int step = 0; step < 4'000; ++step) {
+    const std::uint64_t what = rng.below(10);
+    if (what == 0) {
+      std::vector<flow::Level> levels;
+      for (std::uint64_t i = 0; i < 5; ++i) {
+        if (rng.below(2) == 0) continue;
+        levels.push_back(
+            queueing("l" + std::to_string(i), static_cast<int>(rng.below(4)), static_cast<int>(rng.below(100))));
+      }
+      places = gate.gate.reconfigure(of_levels(std::move(levels)));
+    } else if (what < 6) {
+      const std::size_t schema = places[rng.below(places.size())];
+      const Entry entry = gate.enter(schema, "f" + std::to_string(rng.below(3)));
+      if (entry != Entry::kRefused) open.push_back(gate.requests.size() - 1);
+    } else if (!open.empty()) {
+      const std::size_t at = rng.below(open.size());
+      gate.exit(open[at]);
+      open.erase(open.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+    gate.turns();
+    gate.now += milliseconds(1);
+  }
+  for (const std::size_t each : open) gate.exit(each);
+  gate.turns();
+  gate.gate.reconfigure(of_levels({}));
+  EXPECT_EQ(gate.gate.waiting(), 0U);
+  for (std::size_t place = 0; place < gate.gate.configuration().levels.size(); ++place) {
+    EXPECT_EQ(gate.gate.seats().held(place), 0) << place;
+  }
+  EXPECT_LE(gate.gate.configuration().levels.size(), 2U + 5U + 5U);
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ class FlowServer : public ::testing::Test {
     return begin_as(user, kPost, kMaps, map_named(name));
   }
 
-  /// While the store is left waiting.
+  /// The debug page, read while the store does not answer.
   std::string page(const std::string& name) {
     const auto sink = server_.begin(kGet, kPages + name);
     return sink->answered() ? sink->response->body : "";
@@ -87,7 +87,7 @@ std::string header_of(const TestSink& sink, std::string_view name) {
   return sink.response ? std::string(sink.response->header(name)) : "no answer";
 }
 
-TEST_F(FlowServer, ARefusalSaysWhenToComeAgain) {
+TEST_F(FlowServer, ARefusalSaysWhenToRetry) {
   start();
   const auto held = create_as(kAnonymousUser, "a");
   const auto refused = create_as(kAnonymousUser, "b");
@@ -100,7 +100,7 @@ TEST_F(FlowServer, ARefusalSaysWhenToComeAgain) {
   EXPECT_EQ(status.at({"details", "retryAfterSeconds"})->if_int64(), 1);
   EXPECT_EQ(header_of(*refused, "X-Kubernetes-PF-FlowSchema-UID").size(), 36U);
   EXPECT_FALSE(held->answered());
-  server_.settle();
+  server_.run_until_idle();
   EXPECT_EQ(held->response->status, 201);
   EXPECT_TRUE(
       metrics_say("apiserver_flowcontrol_rejected_requests_total{flow_schema=\"catch-all\",priority_level=\"catch-"
@@ -115,7 +115,7 @@ TEST_F(FlowServer, WhoFindsNoSeatWaitsAndIsAnswered) {
   sinks.push_back(create_as(kBob, "d"));
   EXPECT_TRUE(page("dump_requests").contains("global-default,    global-default, ann,"));
   for (const auto& sink : sinks) EXPECT_FALSE(sink->answered());
-  server_.settle();
+  server_.run_until_idle();
   std::vector<std::int64_t> versions;
   for (const auto& sink : sinks) {
     ASSERT_TRUE(sink->answered());
@@ -143,7 +143,7 @@ TEST_F(FlowServer, AClientThatGoesAwayFreesItsPlace) {
   server_.server().abandon(id);
   const auto last = create_as(kAnn, "d");
   EXPECT_FALSE(last->answered());
-  server_.settle();
+  server_.run_until_idle();
   EXPECT_EQ(held->response->status, 201);
   EXPECT_EQ(last->response->status, 201);
   EXPECT_FALSE(gone->answered());
@@ -158,7 +158,7 @@ TEST_F(FlowServer, AClientThatGoesAwayWhileItRunsGivesItsSeatBack) {
   const auto next = create_as(kAnn, "a");
   EXPECT_FALSE(next->answered());
   server_.server().abandon(id);
-  server_.settle();
+  server_.run_until_idle();
   EXPECT_EQ(next->response->status, 201);
 }
 
@@ -192,7 +192,7 @@ TEST_F(FlowServer, OneFlowDoesNotKeepOthersOut) {
   EXPECT_TRUE(renewal->answered());
   EXPECT_EQ(renewal->response->status, 404);
   EXPECT_TRUE(begin_as(kAnn, kGet, kMaps)->answered());
-  server_.settle();
+  server_.run_until_idle();
   EXPECT_EQ(call_as(kAccountUser, kGet, kMaps).code, 200);
 }
 
@@ -205,7 +205,7 @@ TEST_F(FlowServer, AWatchHoldsASeatUntilItHasBegun) {
   const auto watch = begin_as(kAnn, kGet, kMaps + "?watch=1");
   const auto second = begin_as(kAnn, kGet, kMaps + "/m1");
   EXPECT_FALSE(second->answered());
-  server_.settle();
+  server_.run_until_idle();
   EXPECT_EQ(second->response->status, 200);
   EXPECT_EQ(watch->names().size(), 700U);
   const auto third = begin_as(kAnn, kGet, kMaps + "/m1");
@@ -219,7 +219,7 @@ TEST_F(FlowServer, WhatOthersAnswerHoldsNothing) {
   EXPECT_FALSE(begin_as(kAnn, kGet, "/api/v1/namespaces/default/pods/x")->answered());
 }
 
-TEST_F(FlowServer, AListCostsWhatItLooksAt) {
+TEST_F(FlowServer, AListCostsWhatItReads) {
   server_.seats = 600;
   server_.restart();
   for (int i = 0; i < 250; ++i) server_.post(kMaps, map_named("m" + std::to_string(i)));
@@ -251,7 +251,7 @@ TEST_F(FlowServer, AWriteThatManyWatchHoldsItsSeatForAMoment) {
   for (int i = 0; i < 10; ++i) server_.watch(kMaps + "?watch=1&resourceVersion=0");
   EXPECT_EQ(call_as(kAnn, kPost, kMaps, map_named("a")).code, 201);
   const auto next = begin_as(kAnn, kGet, kMaps + "/a");
-  server_.settle();
+  server_.run_until_idle();
   EXPECT_FALSE(next->answered());
   server_.advance(milliseconds(5));
   EXPECT_TRUE(next->answered());
@@ -319,7 +319,7 @@ TEST_F(FlowServer, MayBeOff) {
   start(1);
   std::vector<std::shared_ptr<TestSink>> sinks;
   for (int i = 0; i < 20; ++i) sinks.push_back(create_as(kAnonymousUser, "m" + std::to_string(i)));
-  server_.settle();
+  server_.run_until_idle();
   for (const auto& sink : sinks) EXPECT_EQ(sink->response->status, 201);
   EXPECT_EQ(header_of(*sinks.front(), "X-Kubernetes-PF-FlowSchema-UID"), "");
   EXPECT_EQ(server_.get(kPages + "dump_queues").code, 404);

@@ -15,7 +15,7 @@ std::string listed(const std::string& state, const std::string& more = {}) {
          more + state;
 }
 
-TEST(Health, TellsOkAndOnDemandEachPart) {
+TEST(Health, ReportsOkAndOnDemandEachPart) {
   TestServer server;
   for (const std::string page : {"healthz", "livez", "readyz"}) {
     const Answer answer = server.get("/" + page);

@@ -1,7 +1,7 @@
 // Rules that the rows of writes do not cover, because these are dry runs of one request: addresses and ports that are
 // allocated, names that are generated, warnings.
 #include "api/text/ip_address.h"
-#include "apiserver/kinds/service_spec.h"
+#include "apiserver/kinds/core/service_spec.h"
 #include "apiserver/server_fixture.h"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ TEST(Unattended, OnlyWhoKnowsTheControllersWarns) {
   EXPECT_TRUE(warnings_of(unknown.post(kPolicies, policy)).empty());
 }
 
-TEST(ServiceAddresses, AreGivenOnceAndComeFromTheRange) {
+TEST(ServiceAddresses, AreAllocatedOnceAndFromTheRange) {
   TestServer server;
   const Answer first = server.post(kServices, R"({"metadata":{"name":"a"},"spec":{"ports":[{"port":80}]}})");
   ASSERT_EQ(first.code, 201) << first.text;
@@ -70,7 +70,7 @@ TEST(ServiceAddresses, AreGivenOnceAndComeFromTheRange) {
   EXPECT_EQ(causes_of(outside.body), Json::array({Json::array({"spec.clusterIPs", "FieldValueInvalid"})}));
 }
 
-TEST(ServicePorts, OfNodesAreGivenOnceAndComeFromTheRange) {
+TEST(ServicePorts, OfNodesAreAllocatedOnceAndFromTheRange) {
   TestServer server;
   const Json taken = Json::array({Json::array({"spec.ports[0].nodePort", "FieldValueInvalid"})});
   EXPECT_EQ(causes_of(server.post(kServices, node_port_service("low", 80)).body), taken);
@@ -114,7 +114,7 @@ TEST(ServicePorts, AreFreeAgainWhenTheirServiceGivesThemUp) {
   EXPECT_TRUE(is_free(30009));
 }
 
-/// Some names are taken. Counts what it is asked, and refuses to show documents.
+/// A cluster in which some names are taken. Counts look-ups; shows no documents.
 class TakenNames final : public Cluster {
  public:
   explicit TakenNames(std::function<bool(std::string_view)> taken) : taken_(std::move(taken)) {}
@@ -173,7 +173,7 @@ Json allocated_service(const std::string& uid, const Cluster& cluster) {
   return service;
 }
 
-TEST(ServiceAddresses, ComeFromTheLowBandOnceTheUpperOneIsFull) {
+TEST(ServiceAddresses, AreFromTheLowBandOnceTheUpperOneIsFull) {
   const auto last_static = *api::parse_ip("10.96.1.0");
   const TakenNames cluster([&](std::string_view name) {
     return name.starts_with("ip/") ? *api::parse_ip(name.substr(3)) > last_static : port_in(name) >= 30'086;
@@ -239,7 +239,7 @@ TEST(GeneratedNames, AreCutToFitAndLabelTheirNamespace) {
   EXPECT_EQ(cut.string_at({"metadata", "name"}).size(), 63U);
 }
 
-TEST(OwnerReferences, EqualOnesAreOneAndTheClientIsTold) {
+TEST(OwnerReferences, EqualOnesAreJoinedWithAWarning) {
   TestServer server;
   const std::string owner = R"({"apiVersion":"v1","kind":"Pod","name":"a","uid":"1"})";
   const Answer made = server.post("/api/v1/namespaces/default/configmaps",

@@ -24,7 +24,7 @@ std::vector<ServingAddress> addresses(const std::vector<std::string>& texts) {
 
 void announce(TestServer& server, const std::vector<std::string>& texts, std::uint16_t port = 6443) {
   server.server().announce(port, addresses(texts), server.now());
-  server.settle();
+  server.run_until_idle();
 }
 
 std::string subsets(TestServer& server) {
@@ -108,7 +108,7 @@ TEST(KubernetesService, HasNoEndpointsWhereNoAddressIsKnown) {
   EXPECT_TRUE(slices(server).empty());
 }
 
-TEST(KubernetesService, ComesBackAndIsPutRight) {
+TEST(KubernetesService, IsCreatedAgainAndCorrected) {
   TestServer server;
   announce(server, {"10.0.0.1:6443"});
   for (const std::string& path : {kService, kEndpoints, kSlices + "/kubernetes"}) {
@@ -164,7 +164,7 @@ TEST(KubernetesService, SlicesOfOthersAreLeftAlone) {
 }
 
 /// Certificates name the first address.
-TEST(KubernetesService, HasTheFirstAddressWhoeverCameBefore) {
+TEST(KubernetesService, HasTheFirstAddressWhateverExistsAlready) {
   TestServer server;
   ASSERT_NE(server.post(kServices, R"({"metadata":{"name":"early"},"spec":{"ports":[{"port":80}]}})")
                 .string_at({"spec", "clusterIP"}),
@@ -183,7 +183,7 @@ TEST(KubernetesService, TakesAnotherAddressWhereItsOwnIsTaken) {
   EXPECT_EQ(server.get(kService).string_at({"spec", "clusterIP"}), "10.96.0.2");
 }
 
-/// By a user who may change Services in the namespace `default`.
+/// The user may change Services in the namespace `default`.
 TEST(KubernetesService, CannotBeLedElsewhere) {
   for (
       const std::string spec :
@@ -241,7 +241,7 @@ TEST(KubernetesService, IsNotFoughtOver) {
             "true");
 }
 
-TEST(KubernetesService, WhatSomebodyMadeByHandStaysWhereNoAddressIsKnown) {
+TEST(KubernetesService, AServiceMadeByHandIsKeptWhereNoAddressIsKnown) {
   TestServer server;
   ASSERT_EQ(
       server
@@ -262,7 +262,7 @@ TEST(KubernetesService, OnlyTheServerThatActsWrites) {
   announce(server, {"10.0.0.1:6443"});
   EXPECT_EQ(server.get(kService).code, 404);
   server.server().act(true, server.now());
-  server.settle();
+  server.run_until_idle();
   EXPECT_EQ(server.get(kService).code, 200);
 }
 

@@ -66,13 +66,13 @@ class LateLimits : public ::testing::Test {
  protected:
   void SetUp() override {
     a.api->act(true, all.now);
-    all.settle();
+    all.run_until_idle();
     ASSERT_EQ(all.call(a, api::Method::kPost, kIn + "resourcequotas", quota_of(R"("cpu":"4","requests.cpu":"4")")).code,
               201);
     all.advance(seconds(2));
     b.view.keeps_writes = [](const store::Write& write) { return write.key.starts_with("/registry/resourcequotas/"); };
     pod = all.begin(b, api::Method::kPost, kIn + "pods", limited_pod(R"("cpu":"1")"));
-    all.settle();
+    all.run_until_idle();
     ASSERT_EQ(b.view.kept(), 1U) << "the charge";
   }
 
@@ -88,7 +88,7 @@ class LateLimits : public ::testing::Test {
   std::shared_ptr<TestSink> pod;
 };
 
-TEST_F(LateLimits, AQuotaThatStandsCoversWhatItCounts) {
+TEST_F(LateLimits, AnExistingQuotaCoversItsResources) {
   EXPECT_EQ(charge().code, 201);
 }
 

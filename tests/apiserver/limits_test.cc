@@ -64,7 +64,7 @@ TEST(LimitRanges, APodOutsideOfOneIsRefused) {
       << "another namespace";
 }
 
-TEST(LimitRanges, OfAPodWithManyContainersAFewProblemsAreTold) {
+TEST(LimitRanges, OfAPodWithManyContainersAFewProblemsAreListed) {
   TestServer server;
   server.post(kRanges, range("r", R"({"type":"Container","min":{"memory":"1Gi"}})"));
   std::string containers;

@@ -88,7 +88,7 @@ struct Asked {
   std::shared_ptr<PiecesSink> sink;
 };
 
-/// As far as the turn that takes the request.
+/// Sends a request, and runs the turn that takes it.
 Asked ask(TestServer& server, std::string target, const std::string& accept, bool reads = true) {
   auto sink = std::make_shared<PiecesSink>();
   sink->reads = reads;
@@ -109,7 +109,7 @@ void put_map(TestServer& server, const std::string& name, std::size_t bytes, con
   if (server.put(kMaps + "/" + name, text).code == 404) server.post(kMaps, text);
 }
 
-/// More than is written at a time, and longer than what is counted as short.
+/// Creates more objects than fit into one piece.
 void fill(TestServer& server, int count = 600, std::size_t bytes = 4'000) {
   for (int i = 0; i < count; ++i) server.post(kMaps, map_text("m" + std::to_string(i), bytes, i % 3 == 0 ? "a" : "b"));
 }
@@ -138,7 +138,7 @@ TEST(ListPieces, AreTheBytesOfTheWholeAnswer) {
       for (const std::string& accept : forms) {
         SCOPED_TRACE(path + query + " " + accept);
         const Asked asked = ask(server, path + query, accept);
-        server.settle();
+        server.run_until_idle();
         ASSERT_TRUE(asked.sink->done());
         const Answer whole = server.get(path + query, accept);
         ASSERT_EQ(asked.sink->body(), whole.text);
@@ -169,7 +169,7 @@ TEST(ListPieces, ShowOneRevisionWhileWritesGoOn) {
           put_map(server, name, rng.below(4'000), rng.below(2) == 0 ? "a" : "b");
         }
         asked.sink->read();
-        server.settle();
+        server.run_until_idle();
       }
       ASSERT_TRUE(asked.sink->done());
       EXPECT_EQ(asked.sink->body(), before);
@@ -177,7 +177,7 @@ TEST(ListPieces, ShowOneRevisionWhileWritesGoOn) {
   }
 }
 
-/// Pages of one list show what was there when it began, whatever was written since.
+/// Pages of one list show the objects at its beginning, whatever was written since.
 TEST(ListPieces, PagesShowTheRevisionOfTheFirst) {
   TestServer server;
   fill(server, 300, 10);
@@ -187,7 +187,7 @@ TEST(ListPieces, PagesShowTheRevisionOfTheFirst) {
   std::string token;
   do {
     const Asked asked = ask(server, kMaps + "?limit=37" + (token.empty() ? "" : "&continue=" + token), "");
-    server.settle();
+    server.run_until_idle();
     const api::Json page = api::parse_json(asked.sink->body()).value();
     for (const api::Json& item : *page.find("items")->if_array()) items.push_back(item);
     token = api::percent_encode(page.string_at({"metadata", "continue"}));
@@ -207,13 +207,13 @@ TEST(ListPieces, AClientThatTakesNothingHasOneMebibyteWaiting) {
   TestServer server;
   fill(server);
   const Asked asked = ask(server, kMaps, "", false);
-  server.settle();
+  server.run_until_idle();
   EXPECT_FALSE(asked.sink->done());
   EXPECT_GE(asked.sink->waiting, kMebibyte);
   EXPECT_LT(asked.sink->most_waiting, kMebibyte + (kMebibyte / 2));
   EXPECT_LE(asked.sink->largest, (256U << 10U) + 8'000);
   asked.sink->read();
-  server.settle();
+  server.run_until_idle();
   EXPECT_GT(asked.sink->text.size(), kMebibyte * 2) << "it goes on once there is room";
 }
 
@@ -221,23 +221,23 @@ TEST(ListPieces, WhoTakesTooLongIsCut) {
   TestServer server;
   fill(server);
   const Asked asked = ask(server, kMaps, "", false);
-  server.settle();
+  server.run_until_idle();
   server.advance(seconds(61));
   EXPECT_TRUE(asked.sink->was_cut);
   EXPECT_FALSE(asked.sink->ended);
   EXPECT_FALSE(asked.sink->response.has_value()) << "no second answer";
 }
 
-TEST(ListPieces, AClientThatLeavesGivesItsPlaceBack) {
+TEST(ListPieces, ADisconnectedClientGivesItsPlaceBack) {
   TestServer server;
   fill(server);
   std::vector<Asked> asked;
   for (int i = 0; i < 17; ++i) asked.push_back(ask(server, kMaps, "", false));
-  server.settle();
+  server.run_until_idle();
   EXPECT_GT(asked[15].sink->pieces, 0U);
   EXPECT_EQ(asked[16].sink->pieces, 0U) << "one client has sixteen places";
   server.server().abandon(asked[3].id);
-  server.settle();
+  server.run_until_idle();
   EXPECT_GT(asked[16].sink->pieces, 0U);
 }
 
@@ -247,13 +247,13 @@ TEST(ListPieces, WhereOthersWaitTheSlowestIsCutAfterFiveSeconds) {
   std::vector<Asked> asked;
   for (int i = 0; i < 16; ++i) {
     asked.push_back(ask(server, kMaps, "", false));
-    server.settle();
+    server.run_until_idle();
     server.advance(milliseconds(10));
   }
   asked[0].sink->read();  // no longer the longest waiting one
-  server.settle();
+  server.run_until_idle();
   const Asked late = ask(server, kMaps, "");
-  server.settle();
+  server.run_until_idle();
   EXPECT_FALSE(late.sink->done());
   server.advance(seconds(4));
   EXPECT_FALSE(late.sink->done());
@@ -270,18 +270,18 @@ TEST(ListPieces, AConnectionThatIsFullCutsTheList) {
   const Asked asked = ask(server, kMaps, "", false);
   asked.sink->full = true;
   asked.sink->read();
-  server.settle();
+  server.run_until_idle();
   EXPECT_TRUE(asked.sink->was_cut);
 }
 
-TEST(ListPieces, MistakesAreToldBeforeAnything) {
+TEST(ListPieces, ErrorsAreAnsweredBeforeAnything) {
   TestServer server;
   fill(server);
   for (const std::string& query :
        {std::string("?labelSelector=!!"), std::string("?fieldSelector=x%3Dy"), std::string("?continue=nonsense"),
         std::string("?limit=x"), std::string("?resourceVersion=999999")}) {
     const Asked asked = ask(server, kMaps + query, "");
-    server.settle();
+    server.run_until_idle();
     server.advance(seconds(4));
     ASSERT_TRUE(asked.sink->response.has_value()) << query;
     EXPECT_GE(asked.sink->response->status, 400) << query;
@@ -296,13 +296,13 @@ TEST(ListPieces, TheStartOfAWatchKeepsPace) {
   const Asked asked =
       ask(server, kMaps + "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
           "", false);
-  server.settle();
+  server.run_until_idle();
   EXPECT_LT(asked.sink->most_waiting, kMebibyte + (kMebibyte / 2));
   put_map(server, "m5", 10, "changed");
   put_map(server, "new", 10);
   for (int i = 0; i < 20; ++i) {
     asked.sink->read();
-    server.settle();
+    server.run_until_idle();
   }
   const std::string& text = asked.sink->text;
   EXPECT_EQ(std::ranges::count(text, '\n'), 600 + 1 + 2);
@@ -316,7 +316,7 @@ TEST(ListPieces, AWatchWhoseStartIsNotTakenEnds) {
   TestServer server;
   fill(server);
   const Asked asked = ask(server, kMaps + "?watch=1", "", false);
-  server.settle();
+  server.run_until_idle();
   server.advance(seconds(59));
   EXPECT_FALSE(asked.sink->ended);
   server.advance(seconds(2));
@@ -328,10 +328,10 @@ TEST(ListPieces, AWatchTenSecondsBehindEnds) {
   const Asked slow = ask(server, kMaps + "?watch=1", "", false);
   const Asked quick = ask(server, kMaps + "?watch=1", "", false);
   const Asked idle = ask(server, kMaps + "?watch=1&fieldSelector=metadata.name%3Dother", "", false);
-  server.settle();
+  server.run_until_idle();
   for (int i = 0; i < 25; ++i) {
     put_map(server, "m" + std::to_string(i), 10);
-    server.settle();
+    server.run_until_idle();
     quick.sink->read();
     server.advance(seconds(1));
     EXPECT_EQ(slow.sink->ended, i > 10) << i;
@@ -343,7 +343,7 @@ TEST(ListPieces, AWatchTenSecondsBehindEnds) {
 TEST(ListPieces, AWatchWithFourMebibytesWaitingEnds) {
   TestServer server;
   const Asked slow = ask(server, kMaps + "?watch=1", "", false);
-  server.settle();
+  server.run_until_idle();
   for (int i = 0; i < 50; ++i) {
     put_map(server, "m" + std::to_string(i), 100'000);
     EXPECT_EQ(slow.sink->ended, i > 40) << i;

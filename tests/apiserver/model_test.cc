@@ -190,7 +190,7 @@ class ModelRun {
 
 class RandomWork : public ::testing::TestWithParam<std::uint64_t> {};
 
-TEST_P(RandomWork, LeavesWhatTheModelSays) {
+TEST_P(RandomWork, EndsInTheStateOfTheModel) {
   ModelRun(GetParam()).run(400);
 }
 

@@ -70,7 +70,7 @@ TEST(NetworkPolicies, SayTcpAndWhichWaysTheyAreAbout) {
   EXPECT_EQ(to_text(*out.body.at({"spec", "policyTypes"})), R"(["Egress"])");
 }
 
-TEST(NetworkPolicies, AreJudged) {
+TEST(NetworkPolicies, AreValidated) {
   TestServer server;
   const auto of_port = [&](const std::string& port) {
     return why(server, kPolicies, R"({"ingress":[{"ports":[)" + port + "]}]}");
@@ -115,7 +115,7 @@ TEST(NetworkPolicies, AreJudged) {
             "'NotIn'");
 }
 
-TEST(NetworkPolicies, CountTheirChangesAndAreJudgedAgain) {
+TEST(NetworkPolicies, CountTheirChangesAndAreValidatedAgain) {
   TestServer server;
   ASSERT_EQ(server.post(kPolicies, named("x", "{}")).code, 201);
   const Answer labelled = server.merge(kPolicies + "/x", R"({"metadata":{"labels":{"a":"b"}}})");
@@ -127,7 +127,7 @@ TEST(NetworkPolicies, CountTheirChangesAndAreJudgedAgain) {
   EXPECT_EQ(server.put(kPolicies + "/y", named("y", "{}")).code, 404);
 }
 
-TEST(NetworkPolicies, WarnWhereNobodyEnforcesThem) {
+TEST(NetworkPolicies, WarnWhereTheyAreNotEnforced) {
   TestServer own(Controllers::kOwn);
   EXPECT_NE(warnings_of(own.post(kPolicies, named("x", "{}"))).find("nodes of Spillway do not enforce a NetworkPolicy"),
             std::string::npos);
@@ -138,31 +138,31 @@ TEST(NetworkPolicies, WarnWhereNobodyEnforcesThem) {
   EXPECT_EQ(warnings_of(unknown.post(kPolicies, named("x", "{}"))), "");
 }
 
-TEST(Ingresses, AreJudged) {
+TEST(Ingresses, AreValidated) {
   TestServer server;
-  const auto judged = [&](const std::string& spec) { return why(server, kIngresses, spec); };
-  EXPECT_EQ(judged("{}"), "spec: Invalid value: null: either `defaultBackend` or `rules` must be specified");
-  EXPECT_EQ(judged(one_path("", "/")),
+  const auto problem = [&](const std::string& spec) { return why(server, kIngresses, spec); };
+  EXPECT_EQ(problem("{}"), "spec: Invalid value: null: either `defaultBackend` or `rules` must be specified");
+  EXPECT_EQ(problem(one_path("", "/")),
             "spec.rules[0].http.paths[0].pathType: Required value: pathType must be specified");
-  EXPECT_EQ(judged(one_path("Regex", "/")),
+  EXPECT_EQ(problem(one_path("Regex", "/")),
             "spec.rules[0].http.paths[0].pathType: Unsupported value: \"Regex\": supported values: \"Exact\", "
             "\"ImplementationSpecific\", \"Prefix\"");
   const std::string at = "spec.rules[0].http.paths[0].path: Invalid value: ";
-  EXPECT_EQ(judged(one_path("Exact", "a")), at + "\"a\": must be an absolute path");
-  EXPECT_EQ(judged(one_path("Prefix", "")), at + "\"\": must be an absolute path");
-  EXPECT_EQ(judged(one_path("Prefix", "/a//b")), at + "\"/a//b\": must not contain '//'");
-  EXPECT_EQ(judged(one_path("Prefix", "/a%2Fb")), at + "\"/a%2Fb\": must not contain '%2F'");
-  EXPECT_EQ(judged(one_path("Exact", "/a/..")), at + "\"/a/..\": cannot end with '/..'");
-  EXPECT_EQ(judged(one_path("ImplementationSpecific", "*")), at + "\"*\": must be an absolute path");
-  EXPECT_EQ(judged(R"({"rules":[{"http":{"paths":[]}}]})"), "spec.rules[0].http.paths: Required value");
+  EXPECT_EQ(problem(one_path("Exact", "a")), at + "\"a\": must be an absolute path");
+  EXPECT_EQ(problem(one_path("Prefix", "")), at + "\"\": must be an absolute path");
+  EXPECT_EQ(problem(one_path("Prefix", "/a//b")), at + "\"/a//b\": must not contain '//'");
+  EXPECT_EQ(problem(one_path("Prefix", "/a%2Fb")), at + "\"/a%2Fb\": must not contain '%2F'");
+  EXPECT_EQ(problem(one_path("Exact", "/a/..")), at + "\"/a/..\": cannot end with '/..'");
+  EXPECT_EQ(problem(one_path("ImplementationSpecific", "*")), at + "\"*\": must be an absolute path");
+  EXPECT_EQ(problem(R"({"rules":[{"http":{"paths":[]}}]})"), "spec.rules[0].http.paths: Required value");
   EXPECT_EQ(
-      judged(R"({"defaultBackend":)" + kWeb + R"(,"ingressClassName":"A"})").find("spec.ingressClassName: Invalid"),
+      problem(R"({"defaultBackend":)" + kWeb + R"(,"ingressClassName":"A"})").find("spec.ingressClassName: Invalid"),
       0U);
   EXPECT_EQ(
-      judged(R"({"defaultBackend":)" + kWeb + R"(,"tls":[{"hosts":["*a"]}]})").find("spec.tls[0].hosts[0]: Invalid"),
+      problem(R"({"defaultBackend":)" + kWeb + R"(,"tls":[{"hosts":["*a"]}]})").find("spec.tls[0].hosts[0]: Invalid"),
       0U);
   EXPECT_EQ(
-      judged(R"({"defaultBackend":)" + kWeb + R"(,"tls":[{"secretName":"A"}]})").find("spec.tls[0].secretName: Inv"),
+      problem(R"({"defaultBackend":)" + kWeb + R"(,"tls":[{"secretName":"A"}]})").find("spec.tls[0].secretName: Inv"),
       0U);
   EXPECT_EQ(server.post(kIngresses, named("fine", one_path("ImplementationSpecific", ""))).code, 201);
 }
@@ -296,23 +296,23 @@ TEST(Ingresses, ShowThreeHosts) {
   EXPECT_EQ(to_text(shown_of(server, kIngresses)), R"(["x","<none>","a.io,b.io,c.io + 2 more...","","80, 443"])");
 }
 
-TEST(IngressClasses, AreJudged) {
+TEST(IngressClasses, AreValidated) {
   TestServer server;
-  const auto judged = [&](const std::string& spec) { return why(server, kIngressClasses, spec); };
+  const auto problem = [&](const std::string& spec) { return why(server, kIngressClasses, spec); };
   const std::string at = "spec.controller: ";
-  EXPECT_EQ(judged("{}"), at + "Required value");
+  EXPECT_EQ(problem("{}"), at + "Required value");
   for (const char* bare : {"nginx", "/a", "a.io/"}) {
-    EXPECT_EQ(judged(R"({"controller":")" + std::string(bare) + "\"}"),
+    EXPECT_EQ(problem(R"({"controller":")" + std::string(bare) + "\"}"),
               at + "Invalid value: \"" + bare + "\": must be a domain-prefixed path (such as \"acme.io/foo\")");
   }
-  EXPECT_EQ(judged(R"({"controller":"A/b"})").find(at + "Invalid value: \"A\": a lowercase RFC 1123 subdomain"), 0U);
+  EXPECT_EQ(problem(R"({"controller":"A/b"})").find(at + "Invalid value: \"A\": a lowercase RFC 1123 subdomain"), 0U);
   EXPECT_EQ(
-      judged(R"({"controller":"a.io/b c"})"),
+      problem(R"({"controller":"a.io/b c"})"),
       at + "Invalid value: \"b c\": Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')");
-  EXPECT_EQ(judged(R"({"controller":"a.io/)" + std::string(250, 'b') + "\"}"),
+  EXPECT_EQ(problem(R"({"controller":"a.io/)" + std::string(250, 'b') + "\"}"),
             at + "Too long: may not be more than 250 bytes");
   const auto of_parameters = [&](const std::string& more) {
-    return judged(R"({"controller":"a.io/b","parameters":{"kind":"K","name":"n")" + more + "}}");
+    return problem(R"({"controller":"a.io/b","parameters":{"kind":"K","name":"n")" + more + "}}");
   };
   const std::string of = "spec.parameters.";
   EXPECT_EQ(of_parameters(R"(,"scope":"Node")"),

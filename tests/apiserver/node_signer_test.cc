@@ -61,7 +61,7 @@ TEST_F(NodeSignerTest, TheNodeThatAsksIsTheNodeThatIsNamed) {
             "system:node:n1 for 7200 s");
 }
 
-TEST_F(NodeSignerTest, NobodyElseIsSignedFor) {
+TEST_F(NodeSignerTest, NoOtherRequesterIsSignedFor) {
   EXPECT_EQ(certificate_of(asked_by(kOther)), "");
   EXPECT_EQ(certificate_of(asked_by(kPretender)), "");
   EXPECT_EQ(certificate_of(asked_by(kNode, "example.com/other")), "");
@@ -71,7 +71,7 @@ TEST_F(NodeSignerTest, WhoMayApproveMayAsk) {
   EXPECT_EQ(certificate_of(asked_by(kAdmin)), "system:node:n1 for 31536000 s");
 }
 
-TEST_F(NodeSignerTest, AnApprovalBySomebodyWhoMayIsEnough) {
+TEST_F(NodeSignerTest, AnApprovalByAnAuthorizedUserIsEnough) {
   Json request = asked_by(kOther);
   request.make({"status", "conditions"}) = Json::array(
       {Json::object({{"type", "Approved"}, {"status", "True"}, {"reason", "Seen"}, {"message", "known to me"}})});
@@ -106,7 +106,7 @@ class ClientSignerTest : public NodeSignerTest {
   }
 };
 
-TEST_F(ClientSignerTest, WhatSomebodyHasApprovedIsSigned) {
+TEST_F(ClientSignerTest, ApprovedRequestsAreSigned) {
   const Json request = asked("bob", {"dev"});
   EXPECT_EQ(certificate_of(request), "");
   EXPECT_EQ(request.at({"status", "conditions"}), nullptr);
@@ -122,15 +122,15 @@ TEST_F(ClientSignerTest, WhatMayNotBeSignedFails) {
   EXPECT_EQ(condition.string_at({"message"}), "invalid usage for client certificate: server auth");
 }
 
-TEST_F(NodeSignerTest, SettledRequestsGoAfterAnHourOthersAfterADay) {
+TEST_F(NodeSignerTest, DecidedRequestsGoAfterAnHourOthersAfterADay) {
   asked_by(kNode);
-  const std::string settled = name;
+  const std::string decided = name;
   asked_by(kOther);
   const std::string open = name;
   server.advance(minutes(59));
-  EXPECT_EQ(server.get(kRequests + "/" + settled).code, 200);
+  EXPECT_EQ(server.get(kRequests + "/" + decided).code, 200);
   server.advance(minutes(2));
-  EXPECT_EQ(server.get(kRequests + "/" + settled).code, 404);
+  EXPECT_EQ(server.get(kRequests + "/" + decided).code, 404);
   EXPECT_EQ(server.get(kRequests + "/" + open).code, 200);
   server.advance(hours(24));
   EXPECT_EQ(server.get(kRequests + "/" + open).code, 404);

@@ -1,4 +1,4 @@
-// OpenAPI documents: what they say of types and fields, and how clients find it there.
+// OpenAPI documents: descriptions of types and fields, and the addresses where clients find them.
 #include "apiserver/request/openapi.h"
 
 #include "api/schema/descriptions.h"
@@ -44,7 +44,7 @@ std::string definition_of(const std::string& group, const std::string& plural, c
 void define(TestServer& server, const std::string& definition) {
   const Answer made = server.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition);
   ASSERT_EQ(made.code, 201) << made.text;
-  server.settle();
+  server.run_until_idle();
 }
 
 void define_cron_tabs(TestServer& server) {
@@ -128,7 +128,7 @@ TEST(OpenApiRequired, WhatMustBeGivenIsSaidInBothVersions) {
     EXPECT_EQ(required_of(*schemas, "io.k8s.api.core.v1.Container"), Names{"name"});
     EXPECT_EQ(required_of(*schemas, "io.k8s.api.core.v1.Volume"), Names{"name"});
     EXPECT_EQ(required_of(*schemas, "io.k8s.api.core.v1.VolumeMount"), (Names{"mountPath", "name"}));
-    // Omitted when it is empty, and required; the other way round.
+    // Members that are left out when empty and are required nevertheless, and the reverse.
     EXPECT_EQ(required_of(*schemas, "io.k8s.api.apps.v1.StatefulSetSpec"),
               (Names{"selector", "serviceName", "template"}));
     EXPECT_EQ(required_of(*schemas, "io.k8s.api.core.v1.GRPCAction"), Names{"port"});

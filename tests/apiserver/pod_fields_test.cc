@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kAll = "/api/v1/pods";
 
-/// A field selector as text and as what it means.
+/// A field selector as text, and its meaning.
 struct Selector {
   std::string text;
   std::function<bool(const api::Json&)> holds;

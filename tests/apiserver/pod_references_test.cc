@@ -27,7 +27,7 @@ const std::set<std::string_view> kNoReferences{
     "spec.resources.claims",                          // likewise
     "spec.resourceClaims.resourceClaimName",          // name of an entry that is found by its name
     "spec.resourceClaims.resourceClaimTemplateName",  // likewise
-    "spec.volumes.persistentVolumeClaim.claimName",   // found in its parent below
+    "spec.volumes.persistentVolumeClaim.claimName",   // the reference is in its parent, below
     "spec.volumes.secret.secretName",                 // likewise
 };
 

@@ -123,7 +123,7 @@ TEST(PodSecurity, LetsEverythingPassWhereNothingIsSaid) {
   EXPECT_EQ(privileged.make_pod("a", kPrivilegedSpec).code, 201);
 }
 
-TEST(PodSecurity, JudgesByTheVersionThatIsNamed) {
+TEST(PodSecurity, EvaluatesByTheVersionThatIsNamed) {
   World world("enforce=restricted,enforce-version=v1.7,warn=privileged");
   const Answer refused = world.make_pod("bad", kBadSpec);
   EXPECT_EQ(
@@ -136,7 +136,7 @@ TEST(PodSecurity, JudgesByTheVersionThatIsNamed) {
 }
 
 /// An invalid pod gets its own errors, not the violations of its namespace's standard.
-TEST(PodSecurity, ComesAfterValidation) {
+TEST(PodSecurity, RunsAfterValidation) {
   World world("enforce=restricted");
   EXPECT_EQ(world.make_pod("bad", R"({"containers":[{"name":"A","image":"x"}]})").code, 422);
 }
@@ -192,7 +192,7 @@ TEST(PodSecurity, RefusesContainersForDebugging) {
 }
 
 /// A pod that was there before the standard can still be labelled and deleted, not given another image.
-TEST(PodSecurity, LeavesExistingPodsTheirMetadata) {
+TEST(PodSecurity, KeepsTheMetadataOfExistingPods) {
   World world("");
   ASSERT_EQ(world.make_pod("old", kPrivilegedSpec).code, 201);
   ASSERT_EQ(world.label_namespace("enforce=baseline").code, 200);

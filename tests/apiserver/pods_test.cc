@@ -38,7 +38,7 @@ Answer evict(TestServer& server, const std::string& name, const std::string& opt
                          R"("},"deleteOptions":)" + options + "}");
 }
 
-TEST(Pods, SecretsToPullImagesComeFromTheAccountUnlessThePodNamesSome) {
+TEST(Pods, SecretsToPullImagesAreTheAccountsUnlessThePodNamesSome) {
   TestServer server;
   ASSERT_EQ(
       server.merge("/api/v1/namespaces/default/serviceaccounts/default", R"({"imagePullSecrets":[{"name":"s"}]})").code,
@@ -303,7 +303,7 @@ TEST(Pods, GraceIsBounded) {
   EXPECT_EQ(least.string_at({"metadata", "deletionTimestamp"}), "2026-01-01T00:00:01Z");
 }
 
-/// Upstream takes any number there, and so do we.
+/// Upstream accepts any number here, and so does this server.
 TEST(Pods, GraceOfTheSpecIsCutToTheLongest) {
   TestServer server;
   make_node(server, "n1");
@@ -335,7 +335,7 @@ TEST(Pods, ABudgetOfOneLetsOneGo) {
   EXPECT_EQ(server.get(pod_path("b")).string_at({"metadata", "deletionTimestamp"}), "");
 }
 
-TEST(Pods, ALogComesFromTheNode) {
+TEST(Pods, ALogIsReadFromTheNode) {
   TestServer server;
   server.post(
       "/api/v1/nodes",
@@ -403,6 +403,36 @@ TEST(Pods, TokensAreBoundToWhatTheyName) {
   EXPECT_EQ(server.post(path, R"({"spec":{"expirationSeconds":60}})").code, 422);
   EXPECT_EQ(server.post(path, R"({"spec":{"boundObjectRef":{"kind":"Pod","name":"p","uid":"other"}}})").code, 409);
   EXPECT_EQ(server.post(path, R"({"spec":{"boundObjectRef":{"kind":"Pod","name":"none"}}})").code, 404);
+  const Answer custom =
+      server.post(path, R"({"spec":{"boundObjectRef":{"kind":"Pod","apiVersion":"example.com/v1","name":"p"}}})");
+  EXPECT_EQ(custom.code, 400) << "a kind of that name in another group: " << custom.text;
+}
+
+TEST(Pods, StatusesKeepTheResourcesOfTheWholePod) {
+  TestServer server;
+  make_pod(server, "p", "");
+  const Answer kept =
+      server.merge("/api/v1/namespaces/default/pods/p/status",
+                   R"({"status":{"allocatedResources":{"cpu":"1"},"resources":{"requests":{"cpu":"1"}}}})");
+  ASSERT_EQ(kept.code, 200) << kept.text;
+  EXPECT_EQ(kept.string_at({"status", "allocatedResources", "cpu"}), "1");
+  EXPECT_EQ(kept.string_at({"status", "resources", "requests", "cpu"}), "1");
+}
+
+TEST(Pods, TokensAreForTheAccountOfTheUidThatTheRequestNames) {
+  TestServer server;
+  const std::string account = "/api/v1/namespaces/default/serviceaccounts/default";
+  const std::string uid(server.get(account).string_at({"metadata", "uid"}));
+  const Answer token = server.post(account + "/token", R"({"metadata":{"uid":")" + uid + R"("},"spec":{}})");
+  ASSERT_EQ(token.code, 201) << token.text;
+  EXPECT_EQ(token.string_at({"metadata", "uid"}), uid);
+  EXPECT_EQ(server.post(account + "/token", R"({"spec":{}})").string_at({"metadata", "uid"}), uid);
+  const Answer other = server.post(account + "/token", R"({"metadata":{"uid":"other"},"spec":{}})");
+  EXPECT_EQ(other.code, 409);
+  EXPECT_EQ(other.string_at({"message"}),
+            "Operation cannot be fulfilled on TokenRequest.authentication.k8s.io \"default\": the UID in the token "
+            "request (other) does not match the UID of the service account (" +
+                uid + ")");
 }
 
 TEST(Pods, TokensAreBoundToPodsOfTheirAccountToSecretsAndToNodesOnly) {

@@ -1,7 +1,7 @@
 // Admission policies and match conditions of webhooks over requests: cel/policies.
 #include "api/schema/schema.h"
-#include "apiserver/kinds/policies/policy_rules.h"
-#include "apiserver/kinds/webhooks/webhook_rules.h"
+#include "apiserver/kinds/admissionregistration/policy_rules.h"
+#include "apiserver/kinds/admissionregistration/webhook_rules.h"
 #include "policy/admission_policies/admission_policy.h"
 #include "policy/admission_policies/kind_types.h"
 #include "policy/admission_policies/policy_evaluation.h"
@@ -175,12 +175,12 @@ Json annotations_of(const AdmissionPolicy& policy, const Evaluation& evaluation)
   if (evaluation.excluded) return list;
   for (std::size_t i = 0; i < policy.annotations.size(); ++i) {
     const std::string& key = policy.annotations[i].key;
-    const auto fault = std::ranges::find(evaluation.note_faults, i, &Finding::index);
-    const auto note = std::ranges::find(evaluation.notes, key, &admission_policies::Note::key);
-    if (fault != evaluation.note_faults.end()) {
+    const auto fault = std::ranges::find(evaluation.annotation_faults, i, &Finding::index);
+    const auto published = std::ranges::find(evaluation.annotations, key, &admission_policies::AnnotationValue::key);
+    if (fault != evaluation.annotation_faults.end()) {
       list.push_back(Json::object({{"action", "error"}, {"key", key}, {"error", fault->message}}));
-    } else if (note != evaluation.notes.end()) {
-      list.push_back(Json::object({{"action", "publish"}, {"key", key}, {"value", note->value}}));
+    } else if (published != evaluation.annotations.end()) {
+      list.push_back(Json::object({{"action", "publish"}, {"key", key}, {"value", published->value}}));
     } else {
       list.push_back(Json::object({{"action", "exclude"}, {"key", key}}));
     }
@@ -241,7 +241,7 @@ Json match_of(const webhooks::MatchOutcome& outcome, const std::vector<webhooks:
   Json answer = Json::object({{"matches", outcome.matches}});
   if (outcome.matches) return answer;
   if (outcome.why) {
-    // A webhook that fails open is not called, and nothing is said of the error.
+    // A webhook that fails open is not called, and the error is not reported.
     if (!fails_open) answer["error"] = outcome.why->text();
     return answer;
   }

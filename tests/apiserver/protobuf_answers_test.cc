@@ -37,7 +37,7 @@ class ProtobufAnswers : public ::testing::Test {
     }
   }
 
-  /// The same question twice: the bytes are those of what JSON says.
+  /// Sends the request twice: the protobuf answer must encode the JSON one.
   void expect_same(const std::string& target, std::string_view protobuf, const std::string& json) {
     const Answer plain = server.get(target, json);
     const Answer binary = server.get(target, std::string(protobuf));
@@ -156,7 +156,7 @@ TEST_F(ProtobufAnswers, EventsOfAWatch) {
   EXPECT_EQ(binary->text, want);
 }
 
-TEST_F(ProtobufAnswers, AWatchThatIsTooLateIsToldSo) {
+TEST_F(ProtobufAnswers, AWatchThatIsTooLateGetsAnError) {
   const std::uint64_t head = server.store().revision().number();
   server.store().compact(store::Revision(head - 1), [](const Result<store::Revision>& done) { ASSERT_TRUE(done); });
   server.restart();
@@ -227,8 +227,10 @@ TEST_F(ProtobufAnswers, KindsThatOnlyStockComponentsReadAreReadAsWell) {
       {networking + "/ingressclasses", R"("spec":{"controller":"a.io/b","parameters":{"kind":"K","name":"n"}})"},
       {networking + space + "/networkpolicies",
        R"("spec":{"ingress":[{"from":[{"ipBlock":{"cidr":"10.0.0.0/8"}}],"ports":[{"port":"http"},{"port":1,"endPort":9}]}]})"},
+      {networking + "/servicecidrs", R"("spec":{"cidrs":["10.0.0.0/8","fd00::/64"]})"},
       {storage + "/volumeattachments",
        R"("spec":{"attacher":"a.io","nodeName":"n1","source":{"persistentVolumeName":"pv"}})"},
+      {storage + "/volumeattributesclasses", R"("driverName":"csi.example.com","parameters":{"iops":"100"})"},
       {storage + space + "/csistoragecapacities", R"("storageClassName":"fast","capacity":"5Gi","nodeTopology":{})"},
       {"/api/v1" + space + "/podtemplates", pods},
       {"/api/v1" + space + "/replicationcontrollers", R"("spec":{"replicas":0,)" + pods + "}"}};

@@ -79,7 +79,7 @@ TEST(ProxyableAddress, IsWrittenInOneWay) {
       {"2001:db8::1:2", "2001:db8:0:0:0:0:1:2"},
       {"::ffff:10.0.0.7", "10.0.0.7"},
       {"::ffff:0a00:0007", "10.0.0.7"},
-      // Ways to write what leads back.
+      // Spellings of addresses that lead back to this machine.
       {"127.0.0.1", ""},
       {"0127.0.0.1", ""},
       {"127.1", ""},
@@ -98,7 +98,7 @@ TEST(ProxyableAddress, IsWrittenInOneWay) {
       {"0.1.2.3", ""},
       {"169.254.169.254", ""},
       {"::ffff:169.254.169.254", ""},
-      {"64:ff9b::a9fe:a9fe", ""},  // NAT64 of the one before, and of loopback
+      {"64:ff9b::a9fe:a9fe", ""},  // NAT64 of the address above, and of loopback
       {"64:ff9b::7f00:1", ""},
       {"64:ff9b:1:2::7f00:1", ""},
       {"2002:7f00:1::", ""},  // 6to4
@@ -182,7 +182,7 @@ TEST(ServerOfPod, IsNotThatOfAPodThatHasEnded) {
 struct Pods {
   std::set<int> absent;
   std::set<int> ended;
-  std::set<int> elsewhere;  // at another address than the endpoint says
+  std::set<int> elsewhere;  // with another address than that of the endpoint
 
   std::optional<Json> operator()(std::string_view name) const {
     const int number = std::stoi(std::string(name.substr(1)));
@@ -265,20 +265,20 @@ TEST(ServerOfService, IsAtTheTargetPort) {
             "503 no endpoints available for service \"web\"");
 }
 
-TEST(ServerOfService, LooksAtABoundedNumberOfPods) {
+TEST(ServerOfService, ChecksABoundedNumberOfPods) {
   std::string addresses;
   for (int i = 0; i < 500; ++i) addresses += (i == 0 ? "" : ",") + endpoint(i % 200);
   const Json endpoints = json(fmt::format(
       R"({{"subsets":[{{"addresses":[{0}],"ports":[{{"port":80}}]}},{{"addresses":[{0}],"ports":[{{"port":80}}]}}]}})",
       addresses));
-  int looked = 0;
+  int visited = 0;
   const auto none = [&](std::string_view) {
-    ++looked;
+    ++visited;
     return std::optional<Json>();
   };
   Rng rng(1);
   EXPECT_FALSE(server_of_service(*parse_proxied_name("web"), nullptr, endpoints, "shop", none, rng));
-  EXPECT_EQ(looked, 16);
+  EXPECT_EQ(visited, 16);
 }
 
 ProxiedPath path_of(const std::string& target, std::size_t segments = 7) {
@@ -325,7 +325,7 @@ TEST(ProxiedPath, IsWhatFollows) {
   EXPECT_EQ(path_of("/api/v1/%6eodes/n/proxy/nodes/a/b", 5).target(), "/nodes/a/b");
 }
 
-// No byte of a path or query ends the request line, or begins another word of it.
+// No byte of a path or query can end the request line, or begin another word of it.
 TEST(ProxiedPath, HoldsNoByteThatEndsALine) {
   for (int byte = 0; byte < 256; ++byte) {
     if (byte == '%') continue;  // begins an escape
@@ -353,7 +353,7 @@ std::string header_of(const api::HeaderList& headers, std::string_view name) {
 }
 
 // Each alone, and each named by a Connection header, which must not take what is ours away either.
-TEST(ForwardedHeaders, ShowNobodysIdentity) {
+TEST(ForwardedHeaders, ShowNoIdentity) {
   const api::HeaderList secrets = {
       {"authorization", "Bearer top-secret"},
       {"impersonate-user", "top-secret"},
@@ -384,7 +384,7 @@ TEST(ForwardedHeaders, ShowNobodysIdentity) {
   }
 }
 
-TEST(ForwardedHeaders, SayWhereTheRequestCameFrom) {
+TEST(ForwardedHeaders, NameTheOriginOfTheRequest) {
   api::Request request;
   request.source = "192.0.2.9";
   request.headers = {{"host", "api:6443"},
@@ -448,7 +448,7 @@ TEST(ReturnedLocation, StaysBelowTheProxy) {
       {"https://api:6443/api/v1/namespaces/shop/pods/web:80/proxy/login", kPrefix + "/login"},
       {"/api/v1/namespaces/shop/pods/web:80/proxy", kPrefix},
       {"/api/v1/namespaces/shop/pods/web:80/proxyX", kPrefix + kPrefix + "X"},
-      // To others, and to where the client is: as they are.
+      // Redirects to other hosts, and to the client's own path, are not changed.
       {"http://elsewhere/login", "http://elsewhere/login"},
       {"//elsewhere/login", "//elsewhere/login"},
       {"login", "login"},

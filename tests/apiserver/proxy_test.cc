@@ -135,6 +135,17 @@ TEST(Proxy, NeedsTheVerbOfItsMethod) {
   EXPECT_EQ(server.call(kOther, kWebProxy + "/x").code, 405);
 }
 
+TEST(Exec, ByGetNeedsTheRightToCreateToo) {
+  TestServer server;
+  for (const std::string part : {"exec", "attach", "portforward"}) {
+    const std::string target = "/api/v1/namespaces/default/pods/absent/" + part + "?command=ls";
+    grant(server, "reads-" + part, "pods/" + part, "get");
+    grant(server, "runs-" + part, "pods/" + part, "*");
+    EXPECT_EQ(code_as(server, "reads-" + part, api::Method::kGet, target), 403) << part;
+    EXPECT_EQ(code_as(server, "runs-" + part, api::Method::kGet, target), 404) << part;
+  }
+}
+
 TEST(Proxy, IsNothingThatOtherRightsGive) {
   TestServer server;
   make_addressed_pod(server, "web", "10.0.0.7");
@@ -242,7 +253,7 @@ TEST(Proxy, ReachesAServiceByItsEndpoints) {
             "no service port 81 found for service \"web\"");
 }
 
-TEST(Proxy, LeavesThePodWithItsClient) {
+TEST(Proxy, EndsTheCallOfThePodWithItsClient) {
   TestServer server;
   make_addressed_pod(server, "web", "10.0.0.7");
   server.send(api::Method::kGet, kWebProxy + "/silent");
@@ -312,7 +323,7 @@ TEST(Proxy, AnswersWithAStatusThatThereIs) {
   }
 }
 
-TEST(Proxy, IsTold) {
+TEST(Proxy, IsReported) {
   TestServer server;
   const Answer discovery = server.get("/api/v1");
   const std::string verbs = R"("verbs":["create","delete","get","patch","update"])";

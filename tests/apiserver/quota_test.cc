@@ -76,14 +76,14 @@ TEST(Quotas, OfTwentyRequestsAtOnceThoseGetThroughThatThereIsRoomFor) {
   for (int i = 0; i < 20; ++i) {
     sinks.push_back(server.begin(Method::kPost, kQuotaPods, pod_text(i % 2 == 0 ? "p-" : fmt::format("p{}", i))));
   }
-  server.settle();
+  server.run_until_idle();
   EXPECT_EQ(count_of(sinks, 201), 7);
   EXPECT_EQ(count_of(sinks, 403), 13);
   EXPECT_THAT(*server.get(kQuotaPods).body.find("items")->if_array(), SizeIs(7));
   EXPECT_EQ(server.get(kQuotas + "/q").string_at({"status", "used", "pods"}), "7");
 }
 
-TEST(Quotas, ADryRunIsJudgedAndChargesNothing) {
+TEST(Quotas, ADryRunIsCheckedAndChargesNothing) {
   TestServer server;
   server.post(kQuotas, quota_text("q", R"("pods":"1")"));
   EXPECT_EQ(server.post(kQuotaPods + "?dryRun=All", pod_text("a")).code, 201);
@@ -189,7 +189,7 @@ class SharedQuota : public ::testing::Test {
  protected:
   void SetUp() override {
     a.api->act(true, all.now);
-    all.settle();
+    all.run_until_idle();
     ASSERT_EQ(all.call(a, Method::kPost, kQuotas, quota_text("q", R"("pods":"7")")).code, 201);
   }
 
@@ -205,7 +205,7 @@ TEST_F(SharedQuota, IsNotExceededByTwoServersOfWhichOneIsLate) {
   std::vector<std::shared_ptr<TestSink>> sinks;
   for (int i = 0; i < 20; ++i)
     sinks.push_back(all.begin(i % 2 == 0 ? a : b, Method::kPost, kQuotaPods, pod_text("p-")));
-  all.settle();
+  all.run_until_idle();
   EXPECT_EQ(count_of(sinks, 201), 7);
   EXPECT_EQ(count_of(sinks, 403), 13);
   EXPECT_EQ(used(), "7");
@@ -215,7 +215,7 @@ TEST_F(SharedQuota, IsNotLoweredWhileAChargedPodMayBeOnItsWay) {
   all.advance(seconds(30));
   b.view.keeps_writes = [](const store::Write& write) { return write.key.starts_with("/registry/pods/"); };
   const auto slow = all.begin(b, Method::kPost, kQuotaPods, pod_text("slow"));
-  all.settle();
+  all.run_until_idle();
   ASSERT_EQ(b.view.kept(), 1U);
   EXPECT_EQ(used(), "1");
   ASSERT_EQ(all.call(a, Method::kPost, kQuotaPods, pod_text("quick")).code, 201);

@@ -2,7 +2,7 @@
 #include "apiserver/request/read_request.h"
 
 #include "api/json/json.h"
-#include "apiserver/kinds/kind_table.h"
+#include "apiserver/kinds/kind_rows.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ const std::string kLease = "/apis/coordination.k8s.io/v1/namespaces/default/leas
 const std::string kMap = "/api/v1/namespaces/default/configmaps/m";
 
 ReadRequest read(api::Method method, const std::string& target, std::string body, api::HeaderList headers = {}) {
-  static const ResourceRegistry registry(kinds::kind_hooks);
+  static const ResourceRegistry registry(kinds::kind_rows());
   const api::Request request{method, target, std::move(headers), std::move(body)};
   ReadRequest out = read_request(registry.table(), request);
   read_body(request, out);
@@ -51,7 +51,7 @@ TEST(ReadRequest, ReadsPatchesOfEachFormat) {
   EXPECT_FALSE(of("text/plain").patch);
 }
 
-TEST(ReadRequest, LeavesHeartbeatsAndWhatWillBeRefused) {
+TEST(ReadRequest, SkipsHeartbeatsAndWhatWillBeRefused) {
   EXPECT_FALSE(read(api::Method::kPut, kLease, "{}").body.object);
   EXPECT_FALSE(read(api::Method::kPut, kMap, "{}", {{"content-type", "text/plain"}}).body.object);
   EXPECT_FALSE(read(api::Method::kPut, kMap, std::string((3U << 20U) + 1, ' ')).body.object);

@@ -57,7 +57,7 @@ TEST(MatchRenewal, WhatIsCutOrNestedTooDeepIsNone) {
             RenewalPath::kContent);
 }
 
-/// Other members have the names and values of the times.
+/// Members that have the same names and values as the times.
 const std::string kTwins = [] {
   std::string text(kStored);
   text.insert(text.find("\"creationTimestamp\""),
@@ -106,7 +106,7 @@ TEST(MatchSharedRenewal, AnythingElseIsLeftToTheText) {
   };
   ASSERT_TRUE(matches(renewed(held, kLater), held));
   EXPECT_FALSE(matches(renewed(held, kLater), held, "other"));
-  EXPECT_FALSE(matches(renewed(*api::parse_json(kStored), kLater), held));  // equal, and yet not the same
+  EXPECT_FALSE(matches(renewed(*api::parse_json(kStored), kLater), held));  // equal, and nevertheless another document
   for (const api::Json& time : {api::Json("2026-01-01T00:00:09Z"), api::Json("2026-13-01T00:00:09.000000Z"),
                                 api::Json("2026-01-01T00:00:09.0000000"), api::Json(9), api::Json()})
     EXPECT_FALSE(matches(renewed(held, time), held)) << api::to_text(time);
@@ -142,7 +142,7 @@ TEST(MatchSharedRenewal, AnythingElseIsLeftToTheText) {
   EXPECT_FALSE(matches(renewed(other, kLater), other));
 }
 
-/// As the server records an owner: keys of lists are JSON themselves.
+/// An owner as the server records it: keys of lists are JSON themselves.
 const std::string kOwned = [] {
   std::string text(kStored);
   const std::string_view fields = R"("fieldsV1":{)";

@@ -38,7 +38,7 @@ Asked in_protobuf(Asked asked);
 
 void accept_protobuf(Asked& asked);
 
-/// A body that says the same otherwise, more, or nothing that can be read.
+/// A body with the same content in another form, with more content, or with nothing that can be parsed.
 std::string odd_wire(Rng& rng, const std::string& body);
 
 /// The members of a lease as a client would write them, in an order of its own.

@@ -21,7 +21,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// The same requests to both.
+/// Sends the same requests to a server that renews in place and to one that does not.
 class Renewals : public ::testing::Test {
  protected:
   Renewals() {
@@ -50,14 +50,14 @@ class Renewals : public ::testing::Test {
     EXPECT_EQ(text, other_text) << asked.target << " " << asked.body;
   }
 
-  /// Both at once, before the store has answered.
+  /// Sends all requests before the store has answered.
   void at_once(const std::vector<Asked>& requests) {
     std::array<std::vector<std::shared_ptr<TestSink>>, 2> sinks;
     for (std::size_t i = 0; i < 2; ++i) {
       for (const Asked& asked : requests) {
         sinks[i].push_back(both_[i]->begin(asked.method, asked.target, asked.body, asked.headers));
       }
-      both_[i]->settle();
+      both_[i]->run_until_idle();
     }
     for (std::size_t n = 0; n < requests.size(); ++n) {
       ASSERT_TRUE(sinks[0][n]->answered() && sinks[1][n]->answered()) << requests[n].body;
@@ -67,7 +67,7 @@ class Renewals : public ::testing::Test {
     }
   }
 
-  /// Another writer of the same store, before the requests that follow.
+  /// Writes the object as another writer of the same store, before the requests that follow.
   void touch_below(const std::string& name) {
     for (TestServer* server : both_) {
       api::Json lease = server->get(kLeases + "/" + name).body;
@@ -80,7 +80,7 @@ class Renewals : public ::testing::Test {
     }
   }
 
-  /// True: the client of both is in their process.
+  /// True: the clients of both servers are in their process.
   void set_in_process(bool in_process) {
     for (TestServer* server : both_) server->in_process = in_process;
   }
@@ -111,7 +111,7 @@ class Renewals : public ::testing::Test {
 
   api::Json lease(const std::string& name) { return quick_.get(kLeases + "/" + name).body; }
 
-  /// The lease on both servers; returns the one on the server with the short way.
+  /// Compares the lease on both servers; returns the one that was renewed in place.
   api::Json both_lease(const std::string& name) {
     general_.get(kLeases + "/" + name);
     return lease(name);
@@ -164,7 +164,7 @@ TEST_F(Renewals, InWhateverEncodingsAHeartbeatTakesTheShortWay) {
   expect_same_past();
 }
 
-/// A kubelet sends back what it was answered, with another time.
+/// A kubelet sends the answer back with another time.
 TEST_F(Renewals, TheAnswerInProtobufIsTheNextHeartbeat) {
   create("n1");
   const api::Type& type = *api::find_kind("coordination.k8s.io/v1", "Lease");
@@ -210,7 +210,7 @@ TEST_F(Renewals, TheSameTimeAgainIsNotWritten) {
 TEST_F(Renewals, ALeaseThatThisServerHasNotCheckedIsCheckedFirst) {
   create("n1");
   touch_below("n1");
-  for (TestServer* server : both_) server->settle();
+  for (TestServer* server : both_) server->run_until_idle();
   advance(seconds(1));
   both(heartbeat(both_lease("n1"), quick_.now().wall));
   EXPECT_EQ(count("spliced"), 0);

@@ -18,7 +18,7 @@ std::string replication(const std::string& spec) {
   return R"({"metadata":{"name":"web"},"spec":{)" + spec + "}}";
 }
 
-/// With a template that has the labels and nothing else of its own.
+/// A ReplicationController whose template has these labels and nothing else of its own.
 std::string of_labels(const std::string& labels, const std::string& more = {}) {
   return replication(R"("template":{"metadata":{"labels":)" + labels + "}," + kContainers + "}" + more);
 }
@@ -49,7 +49,7 @@ TEST(ReplicationControllers, TakeTheLabelsOfTheirTemplate) {
   EXPECT_EQ(to_text(*own.body.at({"metadata", "labels"})), R"({"x":"y"})");
 }
 
-TEST(ReplicationControllers, AreJudged) {
+TEST(ReplicationControllers, AreValidated) {
   TestServer server;
   const auto why = [&](const std::string& body) { return reasons(server.post(kReplications, body)); };
   EXPECT_EQ(why(replication("")), "[spec.selector: Required value, spec.template: Required value]");
@@ -97,7 +97,7 @@ TEST(ReplicationControllers, HaveAStatus) {
   ASSERT_EQ(report(R"({"replicas":3,"readyReplicas":2})").code, 200);
   const Answer table = server.get(kReplications, "application/json;as=Table;v=v1;g=meta.k8s.io");
   Json cells = *table.body.find("rows")->if_array()->front().find("cells");
-  cells.if_array()->erase(cells.if_array()->begin() + 4);  // its age
+  cells.if_array()->erase(cells.if_array()->begin() + 4);  // the age changes
   EXPECT_EQ(to_text(cells), R"(["web",3,3,2,"c","i","a=b"])");
   EXPECT_EQ(server.get(kReplications + "?fieldSelector=status.replicas%3D3").body.at({"items"})->if_array()->size(),
             1U);
@@ -117,7 +117,7 @@ TEST(ReplicationControllers, AreScaled) {
   EXPECT_EQ(now.body.at({"metadata", "generation"})->if_int64(), 2);
 }
 
-TEST(ReplicationControllers, LeaveTheirPodsBehindUnlessADeletionSaysOtherwise) {
+TEST(ReplicationControllers, KeepTheirPodsUnlessADeletionSaysOtherwise) {
   TestServer server;
   const std::string map = kMaps + "/owned";
   const auto code_after = [&](const std::string& options) {

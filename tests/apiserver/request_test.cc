@@ -1,5 +1,5 @@
 // The meaning of a request, parsed before any object is read: path, query, Accept, Content-Type.
-#include "apiserver/kinds/kind_table.h"
+#include "apiserver/kinds/kind_rows.h"
 #include "apiserver/request/negotiation.h"
 #include "apiserver/request/request_options.h"
 #include "apiserver/request/route.h"
@@ -15,7 +15,7 @@ api::Target target_of(std::string_view text) {
 }
 
 const ResourceRegistry& registry() {
-  static const ResourceRegistry made(kinds::kind_hooks);
+  static const ResourceRegistry made(kinds::kind_rows());
   return made;
 }
 
@@ -223,7 +223,7 @@ TEST(Options, WriteOptionsAreChecked) {
   EXPECT_EQ(code("fieldManager=a%07b"), 422);
 }
 
-TEST(Options, DeleteOptionsComeFromTheBodyElseFromTheQuery) {
+TEST(Options, DeleteOptionsAreOfTheBodyElseOfTheQuery) {
   const api::Json body =
       api::parse_json(R"({"gracePeriodSeconds":7,"propagationPolicy":"Orphan","preconditions":{"uid":"u"}})").value();
   const auto given = parse_delete_options(target_of("/x?gracePeriodSeconds=3"), &body);

@@ -66,13 +66,13 @@ TEST_F(RequestTrace, WhatAClientChoseIsCutAndText) {
   EXPECT_EQ(text_of(spans[0], "user_agent.original"), "??" + std::string(254, 'u'));
 }
 
-TEST_F(RequestTrace, NobodyAskedAndNotDrawnLeavesNone) {
+TEST_F(RequestTrace, ARequestThatIsNotDrawnLeavesNone) {
   trace(0);
   server.get("/api/v1/nodes");
   EXPECT_TRUE(taken().empty());
 }
 
-/// "name whom", in the order of their beginning; each within its request.
+/// "name peer" for each span, in the order of their beginning; each lies within its request.
 std::vector<std::string> steps_of(const std::vector<Span>& spans) {
   std::vector<std::string> steps;
   for (const Span& span : spans) {
@@ -171,7 +171,7 @@ TEST_F(RequestTrace, WhoMayAskHasItInTheOwnTrace) {
   EXPECT_EQ(spans.back().name, "get");
 }
 
-TEST_F(RequestTrace, NobodyElseMayAskOrJoinTheTraceOfAnother) {
+TEST_F(RequestTrace, NoOtherUserMayReadOrJoinATrace) {
   trace(0);
   server.user = {"mallory", {}, {"system:authenticated"}};
   server.call(api::Method::kGet, "/healthz", {}, {{"traceparent", std::string(kAsked)}});

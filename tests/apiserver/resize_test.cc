@@ -112,19 +112,19 @@ TEST_F(ResizeOfPods, NeedsANodeThatIsLargeEnough) {
       << windows.text;
 }
 
-TEST_F(ResizeOfPods, NeedsANodeThatTellsOfResources) {
+TEST_F(ResizeOfPods, NeedsANodeThatDeclaresResizes) {
   ASSERT_EQ(make_pod().code, 201);
-  const auto tell = [&](const std::string& more) {
+  const auto report = [&](const std::string& more) {
     return server_.strategic(std::string(kPod) + "/status",
                              R"({"status":{"containerStatuses":[{"name":"c","image":"x:1","imageID":"","ready":true,)"
                              R"("restartCount":0,"state":{"running":{}})" +
                                  more + "}]}}");
   };
-  ASSERT_EQ(tell("").code, 200);
+  ASSERT_EQ(report("").code, 200);
   const Answer refused = resize(R"({"requests":{"cpu":"200m"}})");
   EXPECT_EQ(refused.code, 422);
   EXPECT_NE(refused.text.find("Pod running on node without support for resize"), std::string::npos) << refused.text;
-  ASSERT_EQ(tell(R"(,"resources":{})").code, 200);
+  ASSERT_EQ(report(R"(,"resources":{})").code, 200);
   EXPECT_EQ(resize(R"({"requests":{"cpu":"200m"}})").code, 200);
 }
 

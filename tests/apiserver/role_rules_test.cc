@@ -2,7 +2,7 @@
 // compares.
 #include "apiserver/access/role_rules.h"
 
-#include "apiserver/kinds/kind_table.h"
+#include "apiserver/kinds/kind_rows.h"
 #include "apiserver/read/core.h"
 #include "apiserver/read/watch_cache.h"
 #include "apiserver/server_fixture.h"
@@ -50,7 +50,7 @@ class BoundRoles : public ::testing::Test, private WatchCache::Listener {
  protected:
   BoundRoles() { static_cast<Collector&>(rules).begin(); }
 
-  void tell(std::string_view resource, std::string_view key, store::Value value) {
+  void deliver(std::string_view resource, std::string_view key, store::Value value) {
     store::Change change;
     change.key = fmt::format("{}{}", registry.get(resource).storage, key);
     change.revision = change.create_revision = store::Revision(++revision);
@@ -59,12 +59,13 @@ class BoundRoles : public ::testing::Test, private WatchCache::Listener {
   }
 
   void put_role(std::string_view name, const std::string& text) {
-    tell("roles.rbac.authorization.k8s.io", fmt::format("default/{}", name), std::make_shared<const std::string>(text));
+    deliver("roles.rbac.authorization.k8s.io", fmt::format("default/{}", name),
+            std::make_shared<const std::string>(text));
   }
 
   void put_binding(std::string_view name, std::string_view role, std::string_view subject) {
-    tell("rolebindings.rbac.authorization.k8s.io", fmt::format("default/{}", name),
-         std::make_shared<const std::string>(binding_text("default", name, role, subject)));
+    deliver("rolebindings.rbac.authorization.k8s.io", fmt::format("default/{}", name),
+            std::make_shared<const std::string>(binding_text("default", name, role, subject)));
   }
 
   bool may_get(const api::UserInfo& user, const std::string& name, const std::string& resource = "pods") const {
@@ -85,7 +86,7 @@ class BoundRoles : public ::testing::Test, private WatchCache::Listener {
   void on_cache_lost(Origin& /*origin*/, const Error& error) override { ADD_FAILURE() << error.text(); }
 
   std::uint64_t revision = 1;
-  ResourceRegistry registry{kinds::kind_hooks};
+  ResourceRegistry registry{kinds::kind_rows()};
   store::MemoryStore store{[](const auto&) {}};
   WatchCache cache{registry, *this, store};
   TimerQueue timers;
@@ -129,9 +130,9 @@ TEST_F(BoundRoles, AWriteReadsAgainWhatItChanged) {
   put_binding("b3", "r4", user_subject("u3"));
   EXPECT_EQ(count_allowed(), 10U);
   EXPECT_EQ(rules.reads(), before + 2) << "the binding alone: its new role is known";
-  tell("rolebindings.rbac.authorization.k8s.io", "default/b4", nullptr);
+  deliver("rolebindings.rbac.authorization.k8s.io", "default/b4", nullptr);
   EXPECT_EQ(count_allowed(), 9U);
-  tell("roles.rbac.authorization.k8s.io", "default/r5", nullptr);
+  deliver("roles.rbac.authorization.k8s.io", "default/r5", nullptr);
   EXPECT_EQ(count_allowed(), 8U);
   put_role("r5", role_text("default", "r5", R"(["pods"])"));
   EXPECT_EQ(count_allowed(), 9U) << "bindings of a role that comes back hold again";
@@ -147,11 +148,11 @@ TEST_F(BoundRoles, SubjectsAreUsersGroupsAndServiceAccounts) {
   EXPECT_TRUE(may_get({"system:serviceaccount:default:a", {}, {}}, "p"));
   EXPECT_TRUE(may_get({"system:serviceaccount:other:a", {}, {}}, "p"));
   EXPECT_FALSE(may_get({"system:serviceaccount:third:a", {}, {}}, "p"));
-  tell("rolebindings.rbac.authorization.k8s.io", "default/near", nullptr);
+  deliver("rolebindings.rbac.authorization.k8s.io", "default/near", nullptr);
   EXPECT_FALSE(may_get({"system:serviceaccount:default:a", {}, {}}, "p"));
 }
 
-TEST_F(BoundRoles, ADecisionLooksAtSoManyRulesAndNoMore) {
+TEST_F(BoundRoles, ADecisionComparesABoundedNumberOfRules) {
   constexpr std::size_t kWords = 9'000;
   constexpr std::size_t kRoles = kDecisionWordsMax / kWords + 1;
   const std::string resources = text_list("r", kWords);
@@ -167,7 +168,7 @@ TEST_F(BoundRoles, ADecisionLooksAtSoManyRulesAndNoMore) {
   EXPECT_FALSE(may_get({"bound", {}, {}}, "p")) << "behind more rules than one decision looks at";
 }
 
-/// A user sees its own rules, as many as an answer may have.
+/// Users see their own rules, as many as an answer may have.
 TEST(RulesReview, ShowsTheFirstOfTooManyRules) {
   constexpr const char* kReviews = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
   constexpr const char* kRbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
@@ -214,7 +215,7 @@ TEST(RulesReview, ShowsTheFirstOfTooManyRules) {
   EXPECT_EQ(names_shown(cut), 18'000U);
   EXPECT_EQ(*cut.body.at({"status", "incomplete"}), Json(true));
   EXPECT_EQ(cut.string_at({"status", "evaluationError"}),
-            "the rules are too many to be shown: the first 20000 words of them are");
+            "there are too many rules: only the first 20000 words are shown");
 }
 
 }  // namespace

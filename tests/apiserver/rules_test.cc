@@ -2,7 +2,7 @@
 #include "api/json/json.h"
 #include "apiserver/access/escalation.h"
 #include "apiserver/access/node_restriction.h"
-#include "apiserver/kinds/kind_table.h"
+#include "apiserver/kinds/kind_rows.h"
 #include "apiserver/read/stored_object.h"
 #include "apiserver/request/openapi.h"
 #include "apiserver/resource/metadata_rules.h"
@@ -29,7 +29,7 @@ Json json(std::string_view text) {
 }
 
 const ResourceRegistry& registry() {
-  static const ResourceRegistry made(kinds::kind_hooks);
+  static const ResourceRegistry made(kinds::kind_rows());
   return made;
 }
 
@@ -48,7 +48,7 @@ TEST(MetadataRules, NamesFollowTheRuleOfTheirKind) {
   EXPECT_FALSE(name_problems(NameRule::kPathSegment, "..").empty());
 }
 
-TEST(MetadataRules, EverythingWrongIsToldWithItsField) {
+TEST(MetadataRules, EveryErrorNamesItsField) {
   api::FieldErrors errors;
   validate_metadata(registry().get("configmaps"),
                     json(R"({"metadata":{"name":"A b","labels":{"a b":"c","d":"e f"},"annotations":{"x y":"1"},
@@ -78,7 +78,7 @@ TEST(MetadataRules, ADeletedObjectGetsNoNewFinalizers) {
   EXPECT_EQ(fields_of(errors), (std::vector<std::string>{"metadata.finalizers", "metadata.finalizers"}));
 }
 
-TEST(MetadataRules, CausesAreToldAsOftenAsTheChecksOfTheKindRun) {
+TEST(MetadataRules, CausesAreRepeatedAsOftenAsTheChecksOfTheKindRun) {
   const Json old = json(R"({"metadata":{"name":"a","uid":"1"}})");
   const Json bad = json(R"({"metadata":{"name":"a","uid":"2","labels":{"x y":"z"},"finalizers":["nodomain"]}})");
   const auto count = [&](std::string_view resource, UpdatedPart part, std::string_view field) {
@@ -250,7 +250,7 @@ TEST(Escalation, WordsThatTheSameRulesGrantCountOnce) {
   const PolicyRule wanted{numbered("v", kThird), numbered("g", kThird), numbered("r", kThird), {}, {}};
   const std::vector<PolicyRule> everything{{{"*"}, {"*"}, {"*"}, {}, {}}};
   EXPECT_EQ(compare(everything, {wanted}).answer, RuleComparison::Answer::kCovered);
-  // Two rules have each half of the verbs, so neither has all of it.
+  // Each of two rules has half of the verbs, so neither grants all of them.
   PolicyRule first{numbered("v", kThird / 2), {"*"}, {"*"}, {}, {}};
   PolicyRule second{{wanted.verbs.begin() + kThird / 2, wanted.verbs.end()}, wanted.api_groups, {"*"}, {}, {}};
   const RuleComparison halves = compare({first, second}, {wanted});
@@ -362,7 +362,7 @@ TEST(NodeRestriction, LabelsANodeMaySetOnItself) {
   }
 }
 
-TEST(OpenApi, EveryDocumentOfTheIndexIsThereAndPatchesTellTheirKind) {
+TEST(OpenApi, EveryDocumentOfTheIndexIsServedAndPatchesNameTheirKind) {
   OpenApi openapi(registry(), "0");
   const Json index = json(openapi.whole({.of = OpenApi::Page::Of::kV3Index})->text);
   EXPECT_GE(index.find("paths")->if_object()->size(), 12U);

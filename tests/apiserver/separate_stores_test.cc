@@ -49,7 +49,7 @@ class SeparateStores : public ::testing::Test {
   int as_jane(SharedServers::Server& server, const std::string& target) {
     auto sink = std::make_shared<TestSink>();
     server.api->handle({Method::kGet, target, {}, {}}, {"jane", {}, {"system:authenticated"}}, sink, all.now);
-    all.settle();
+    all.run_until_idle();
     return SharedServers::answer_of(*sink).code;
   }
 
@@ -93,8 +93,8 @@ TEST_F(SeparateStores, WhatLiesInTheWrongStoreIsNotServed) {
   };
   lay(all.store, kLeaseKeys + "x", "Lease");
   lay(all.apart, kMapKeys + "x", "ConfigMap");
-  all.settle();
-  SharedServers::Server& later = all.add();  // a later server reads them, the others got events
+  all.run_until_idle();
+  SharedServers::Server& later = all.add();  // a later server reads the objects; the others received events
   for (SharedServers::Server* server : {&a, &later}) {
     EXPECT_EQ(get(*server, kLeases + "/x"), 404);
     EXPECT_EQ(get(*server, kMaps + "/x"), 404);
@@ -109,14 +109,14 @@ TEST_F(SeparateStores, ListsCarryTheRevisionOfTheirStoreAndWaitForIt) {
   ASSERT_GT(all.store.revision(), all.apart.revision());
   const std::string beyond = std::to_string(all.store.revision().number());
   const auto early = all.begin(a, Method::kGet, kLeases + "?resourceVersion=" + beyond);
-  all.settle();
+  all.run_until_idle();
   EXPECT_FALSE(early->answered()) << "that store is not there yet";
   EXPECT_EQ(get(a, kMaps + "?resourceVersion=" + beyond), 200);
   all.advance(seconds(4));
   EXPECT_THAT(SharedServers::answer_of(*early).text, HasSubstr("Too large resource version"));
   const std::string next = std::to_string(all.apart.revision().number() + 1);
   const auto waits = all.begin(a, Method::kGet, kLeases + "?resourceVersion=" + next);
-  all.settle();
+  all.run_until_idle();
   ASSERT_FALSE(waits->answered());
   make(a, kMaps, named("another"));
   EXPECT_FALSE(waits->answered()) << "a write to the other store does not count";
@@ -144,7 +144,7 @@ TEST_F(SeparateStores, PagesAndThePastAreOfTheStore) {
   EXPECT_THAT(*then.body.at({"items"})->if_array(), SizeIs(3));
   SharedServers::Server& later = all.add();  // whose cache does not reach back so far
   all.apart.compact(all.apart.revision(), [](const Result<store::Revision>&) {});
-  all.settle();
+  all.run_until_idle();
   SharedServers::Server& last = all.add();
   EXPECT_EQ(get(later, events + "?resourceVersionMatch=Exact&resourceVersion=" + at), 200);
   EXPECT_EQ(get(last, events + "?resourceVersionMatch=Exact&resourceVersion=" + at), 410);
@@ -162,7 +162,7 @@ TEST_F(SeparateStores, WatchesResumeByTheRevisionOfTheirStore) {
   };
   const auto of_leases = all.begin(b, Method::kGet, kLeases + from(leases));
   const auto of_maps = all.begin(b, Method::kGet, kMaps + from(maps));
-  all.settle();
+  all.run_until_idle();
   EXPECT_THAT(of_leases->names(), ElementsAre("ADDED:l2"));
   EXPECT_THAT(of_maps->names(), ElementsAre("ADDED:m9"));
   make(a, kLeases, named("l3"));
@@ -188,7 +188,7 @@ TEST_F(SeparateStores, AReadWaitsForTheStoreOfItsObjects) {
   EXPECT_EQ(b.apart.ranges, asked) << "nothing of it is in that store";
 }
 
-TEST_F(SeparateStores, WhoMayIsJudgedByTheMainStore) {
+TEST_F(SeparateStores, RightsAreOfTheMainStore) {
   b.view.late = true;
   EXPECT_EQ(as_jane(b, kLeases), 403);
   bind_jane(a);
@@ -245,13 +245,13 @@ TEST_F(SeparateStores, LostHistoryOfAStoreEndsItsWatchesAlone) {
   };
   const auto of_leases = watch(kLeases);
   const auto of_maps = watch(kMaps);
-  all.settle();
+  all.run_until_idle();
   a.apart.late = true;
   make(b, kLeases, named("l"));
   a.apart.end_watch(make_error(ErrorCode::kExpired, "compacted"));
   EXPECT_EQ(get(a, kMaps), 200) << "what is read anew is the other store";
   a.apart.late = false;
-  all.settle();
+  all.run_until_idle();
   EXPECT_TRUE(of_leases->ended);
   EXPECT_FALSE(of_maps->ended);
   EXPECT_EQ(get(a, kLeases + "/l"), 200);
@@ -262,7 +262,7 @@ TEST_F(SeparateStores, LostHistoryOfAStoreEndsItsWatchesAlone) {
 
 TEST_F(SeparateStores, AStoreThatIsLostTakesItsResourcesAlone) {
   a.apart.end_watch(make_error(ErrorCode::kServiceUnavailable, "corrupt"));
-  all.settle();
+  all.run_until_idle();
   EXPECT_EQ(get(a, kLeases), 503);
   EXPECT_EQ(get(a, kLeases + "?resourceVersion=0"), 503);
   EXPECT_EQ(get(a, kMaps), 200);
@@ -307,7 +307,7 @@ TEST_F(SeparateStores, ANamespaceWaitsForAStoreThatIsAway) {
   EXPECT_EQ(get(a, "/api/v1/namespaces/n"), 404);
 }
 
-TEST_F(SeparateStores, AnOwnerThatIsHeardOfLaterThanItsDependentIsThere) {
+TEST_F(SeparateStores, AnOwnerWhoseEventIsLaterThanItsDependentsExists) {
   a.api->act(true, all.now);
   a.view.late = true;
   const std::string uid = make(b, kMaps, named("owner"));
@@ -333,7 +333,7 @@ TEST_F(SeparateStores, NothingIsCollectedWhileTheStoreOfItsOwnerIsAway) {
   EXPECT_THAT(all.keys(all.apart, kLeaseKeys), ElementsAre("child"));
 }
 
-TEST_F(SeparateStores, ADependentThatIsNotHeardOfYetIsOrphanedAsWanted) {
+TEST_F(SeparateStores, ADependentWhoseEventIsLateIsOrphanedAsWanted) {
   a.api->act(true, all.now);
   const std::string uid = make(b, kMaps, named("owner"));
   a.apart.late = true;
@@ -397,7 +397,7 @@ TEST_F(SeparateStores, EachStoreIsCompactedByItsOwnRevisions) {
       store.write({"/registry/nothing/x", std::make_shared<const std::string>("x"), std::nullopt},
                   [](const Result<store::WriteResult>&) {});
     }
-    all.settle();
+    all.run_until_idle();
   };
   fill(all.apart, 12'000);
   all.advance(minutes(7));
@@ -413,7 +413,7 @@ TEST(SeparateStoreOfLeases, IsCompactedMoreOften) {
     all.apart.write({"/registry/nothing/x", std::make_shared<const std::string>("x"), std::nullopt},
                     [](const Result<store::WriteResult>&) {});
   }
-  all.settle();
+  all.run_until_idle();
   all.advance(seconds(65));
   EXPECT_GT(all.apart.compacted().number(), 1'000U) << "nobody asks for the past of leases";
 }

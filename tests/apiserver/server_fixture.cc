@@ -1,6 +1,7 @@
 #include "apiserver/server_fixture.h"
 
 #include "api/exchange/account_token.h"
+#include "telemetry/log_line.h"
 #include "wire/tls/certificate_reader.h"
 
 #include <gtest/gtest.h>
@@ -172,7 +173,12 @@ void TestServer::start() {
   webhooks.post = [this](std::move_only_function<void()> task) { tasks_.push_back(std::move(task)); };
   webhooks.now = [this] { return now_; };
   apis.post = webhooks.post;
-  server_ = std::make_unique<ApiServer>(store_, metrics_, telemetry::Log(),
+  const telemetry::Log log(
+      [this](telemetry::Level level, std::string_view event, std::span<const telemetry::Field> fields) {
+        warnings.push_back(telemetry::render_logfmt(level, event, fields));
+      },
+      telemetry::Level::kWarning);
+  server_ = std::make_unique<ApiServer>(store_, metrics_, log,
                                         ApiServer::Options{.seed = 1,
                                                            .controllers = controllers_,
                                                            .gateway = &gateway_,
@@ -203,7 +209,7 @@ void TestServer::start() {
     EXPECT_TRUE(outcome) << outcome.error().text();
     ready = true;
   });
-  settle();
+  run_until_idle();
   EXPECT_TRUE(ready);
 }
 
@@ -218,7 +224,7 @@ std::string TestServer::at_rest(const std::string& store_key) {
     if (found && !found->entries.empty() && found->entries.front().key == store_key)
       bytes = *found->entries.front().value;
   });
-  settle();
+  run_until_idle();
   return bytes;
 }
 
@@ -226,10 +232,10 @@ void TestServer::put_at_rest(const std::string& store_key, std::string bytes) {
   store::Value value = bytes.empty() ? nullptr : std::make_shared<const std::string>(std::move(bytes));
   store_.write({store_key, std::move(value), std::nullopt},
                [](const Result<store::WriteResult>& result) { EXPECT_TRUE(result && result->committed); });
-  settle();
+  run_until_idle();
 }
 
-void TestServer::settle() {
+void TestServer::run_until_idle() {
   for (;;) {
     if (!tasks_.empty()) {
       auto task = std::move(tasks_.front());
@@ -246,7 +252,7 @@ void TestServer::settle() {
 
 namespace {
 
-/// As client::ApiClient sends what it has.
+/// Adds the parsed document to the request, as client::ApiClient does.
 void add_document(api::Request& request) {
   auto document = api::parse_json(request.body);
   if (!document) return;
@@ -268,7 +274,7 @@ std::shared_ptr<TestSink> TestServer::begin(api::Method method, std::string targ
   api::Request request{method, std::move(target), std::move(headers), std::move(body)};
   if (in_process) add_document(request);
   if (request.document && method == api::Method::kPut && reads_ahead_) request.body.clear();  // sent without its text
-  // Every other one as another thread hands it over.
+  // Every other request is parsed in advance, as on another thread.
   reads_ahead_ = !reads_ahead_;
   const auto read = server_->read(request, user, reads_ahead_ ? ApiServer::Body::kYes : ApiServer::Body::kNo);
   last_id = server_->handle(std::move(request), std::make_shared<const api::UserInfo>(user), read, sink, now_);
@@ -278,7 +284,7 @@ std::shared_ptr<TestSink> TestServer::begin(api::Method method, std::string targ
 std::shared_ptr<TestSink> TestServer::send(api::Method method, std::string target, std::string body,
                                            api::HeaderList headers) {
   auto sink = begin(method, std::move(target), std::move(body), std::move(headers));
-  settle();
+  run_until_idle();
   return sink;
 }
 
@@ -322,7 +328,7 @@ void TestServer::advance(Duration by) {
     now_.wall += std::chrono::duration_cast<microseconds>(until - now_.mono);
     now_.mono = until;
     server_->on_wakeup(now_);
-    settle();
+    run_until_idle();
     if (until == end && (!server_->next_wakeup() || *server_->next_wakeup() > end)) return;
   }
 }

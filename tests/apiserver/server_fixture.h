@@ -29,7 +29,7 @@
 namespace spillway::apiserver {
 
 class Auditor;
-class FuturePlayer;
+class FutureSimulator;
 
 /// Collects one answer.
 class TestSink final : public api::ResponseSink {
@@ -37,7 +37,7 @@ class TestSink final : public api::ResponseSink {
   void on_response(api::Response response) override;
   void on_stream(api::Response head) override;
   bool write(std::shared_ptr<const std::string> chunk) override;
-  /// Finds out whether the document says what the line says.
+  /// Checks that the document equals the line.
   bool write_event(std::shared_ptr<const std::string> line, api::WatchDocumentPtr event) override;
 
   void on_end() override { ended = true; }
@@ -62,14 +62,14 @@ class TestGateway final : public NodeGateway {
   void open(const std::string& node, const std::string& host, int port, api::Request request,
             std::shared_ptr<api::ResponseSink> sink) override;
 
-  /// By node. Nodes without one are silent, and their sinks are kept here.
+  /// Summaries by node. Nodes without one do not answer, and their sinks are kept here.
   std::map<std::string, std::string> summaries;
   std::vector<std::shared_ptr<api::ResponseSink>> silent;
   std::vector<std::string> asked;        // for summaries: "n1"
   std::optional<api::Response> refusal;  // the answer to all other requests
 };
 
-/// Keeps what it was asked; a test answers through the sinks.
+/// Records requests; a test answers through the sinks.
 class TestPods final : public PodGateway {
  public:
   struct Asked {
@@ -132,7 +132,7 @@ class TestSigner final : public TokenSigner, public TokenAuthenticator {
                                                  WallTime now) const override;
 };
 
-/// Signs with a text that names what it was given.
+/// Signs with a text that names the request.
 class TestAuthority final : public RequestAuthority {
  public:
   Result<std::string> sign(const signing::RequestedCertificate& wanted, std::string_view request_pem, Duration life,
@@ -167,7 +167,7 @@ class TestWebhooks final : public WebhookCaller {
   /// Answers the first request that has no answer yet.
   void answer_next(const Result<api::Response>& response);
 
-  Answers answers;  // nullopt: it is silent
+  Answers answers;  // nullopt: no answer
   std::vector<Asked> asked;
   std::map<std::uint64_t, Done> open;
   std::function<void(std::move_only_function<void()>)> post;
@@ -185,7 +185,7 @@ struct Answer {
   }
 };
 
-/// A document beside the bytes says what they say.
+/// Checks that the document beside the bytes equals them.
 void expect_as_bytes(const api::Response& response, const std::string& what);
 
 /// [field, reason] of every cause of a Status, sorted.
@@ -204,7 +204,7 @@ class TestServer {
 
   std::shared_ptr<TestSink> send(api::Method method, std::string target, std::string body = {},
                                  api::HeaderList headers = {});
-  /// Hands a request over and keeps its calls of the store waiting, until `settle()`.
+  /// Hands a request over and keeps its calls of the store waiting, until `run_until_idle()`.
   std::shared_ptr<TestSink> begin(api::Method method, std::string target, std::string body = {},
                                   api::HeaderList headers = {});
   Answer call(api::Method method, std::string target, std::string body = {}, api::HeaderList headers = {});
@@ -229,10 +229,10 @@ class TestServer {
 
   std::shared_ptr<TestSink> watch(std::string target) { return send(api::Method::kGet, std::move(target)); }
 
-  /// Lets time pass, waking the server whenever it wants to be woken.
+  /// Advances the time, with all wake-ups that the server requests.
   void advance(Duration by);
-  /// Runs what the store has to say.
-  void settle();
+  /// Runs queued tasks and due timers until none is left.
+  void run_until_idle();
 
   Now now() const { return now_; }
 
@@ -251,12 +251,14 @@ class TestServer {
   /// Another writer's value; empty: the key is deleted.
   void put_at_rest(const std::string& store_key, std::string bytes);
 
+  /// The server's warnings and errors, as the log shows them.
+  std::vector<std::string> warnings;
   TestBootstrapTokens bootstrap_tokens;
   bool in_process = false;                                     // JSON bodies are handed over in parsed form
   std::optional<Duration> token_life_max;                      // for the next restart()
   std::vector<HealthCheck> more_checks;                        // checks by other parts of the server's process
   const Auditor* auditor = nullptr;                            // for the next restart()
-  FuturePlayer* futures = nullptr;                             // likewise
+  FutureSimulator* futures = nullptr;                          // likewise
   AggregatedGateway* aggregated = nullptr;                     // likewise
   std::string proxy_ca_pem;                                    // likewise
   telemetry::Tracer* tracer = nullptr;                         // likewise
@@ -266,10 +268,10 @@ class TestServer {
   bool short_renewals = true;                                  // likewise
   StorageOptions storage;                                      // likewise
   TestWebhooks webhooks;
-  TestApis apis;  // used once `aggregated` names it
+  TestApis apis;  // used if `aggregated` names it
   api::UserInfo user{"admin", {}, {"system:masters", "system:authenticated"}};
   RequestId last_id = 0;
-  /// Wake-ups of `settle()`: slices for which one turn has no room.
+  /// Wake-ups of `run_until_idle()`: slices for which one turn has no room.
   int slices = 0;
 
  private:

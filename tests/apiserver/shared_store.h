@@ -77,7 +77,7 @@ class LateView final : public store::Store {
 
   std::size_t ranges_kept() const { return kept_ranges_.size(); }
 
-  /// The first change that it is late with, alone.
+  /// Delivers the first delayed change alone.
   void deliver_one() {
     const store::Change first = changes_.front();
     changes_.erase(changes_.begin());
@@ -89,9 +89,9 @@ class LateView final : public store::Store {
     watcher_.to->on_watch_end(error);
   }
 
-  bool late = false;  // with what others write
+  bool late = false;  // delays the changes of other writers
   bool away = false;
-  bool is_known_to_be_away = true;  // if it is
+  bool is_known_to_be_away = true;  // the server knows that the store is down, if it is
   std::string name = "the store";
   int ranges = 0;  // range requests, barriers among them
   std::function<bool(const store::Write&)> keeps_writes = [](const store::Write&) { return false; };
@@ -140,7 +140,7 @@ class SharedServers {
     std::unique_ptr<ApiServer> api;
   };
 
-  /// `separate`: Resource::storage of what lives in `apart`.
+  /// `separate`: Resource::storage of the resources in `apart`.
   explicit SharedServers(std::vector<std::string> separate = {})
       : store([this](std::move_only_function<void()> task) { tasks_.push_back(std::move(task)); }),
         apart([this](std::move_only_function<void()> task) { tasks_.push_back(std::move(task)); }),
@@ -160,7 +160,7 @@ class SharedServers {
 
   Answer call(Server& server, api::Method method, std::string target, std::string body = {}) {
     const auto sink = begin(server, method, std::move(target), std::move(body));
-    settle();
+    run_until_idle();
     return answer_of(*sink);
   }
 
@@ -172,7 +172,7 @@ class SharedServers {
     return answer;
   }
 
-  void settle() {
+  void run_until_idle() {
     for (;;) {
       bool woken = false;
       for (const auto& server : servers_) {
@@ -193,7 +193,7 @@ class SharedServers {
       const Duration step = std::min<Duration>(end - now.mono, seconds(1));
       now.mono += step;
       now.wall += std::chrono::duration_cast<microseconds>(step);
-      settle();
+      run_until_idle();
     }
   }
 
@@ -205,7 +205,7 @@ class SharedServers {
     of.range({prefix, {}, 0, {}}, [&](const Result<store::RangeResult>& result) {
       for (const store::Entry& entry : result->entries) found.push_back(entry.key.substr(prefix.size()));
     });
-    settle();
+    run_until_idle();
     return found;
   }
 
@@ -234,7 +234,7 @@ inline SharedServers::Server::Server(SharedServers& all, std::uint64_t seed, Adm
     EXPECT_TRUE(outcome);
     ready = true;
   });
-  all.settle();
+  all.run_until_idle();
   EXPECT_TRUE(ready);
 }
 

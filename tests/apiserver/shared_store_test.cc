@@ -38,14 +38,14 @@ class SharedStore : public ::testing::Test {
     all.store.range({kReserved + name, {}, 1, {}}, [&](const Result<store::RangeResult>& result) {
       if (!result->entries.empty()) text = *result->entries.front().value;
     });
-    all.settle();
+    all.run_until_idle();
     return text;
   }
 
   void reserve(const std::string& name, const Reservation& reservation) {
     all.store.write({kReserved + name, std::make_shared<const std::string>(reservation.text()), std::nullopt},
                     [](const Result<store::WriteResult>&) {});
-    all.settle();
+    all.run_until_idle();
   }
 
   SharedServers all;
@@ -64,11 +64,16 @@ TEST_F(SharedStore, ALateServerAnswersWithWhatAnotherHasWritten) {
   EXPECT_EQ(all.call(b, Method::kPost, kMaps, map_text("n")).code, 201);
 }
 
+TEST_F(SharedStore, APathThatIsNotUnderstoodIsRefusedAfterTheWaitForOtherServers) {
+  EXPECT_EQ(all.call(a, Method::kGet, "/api/v1/namespaces/../configmaps", {}).code, 404);
+  EXPECT_EQ(all.call(a, Method::kPost, "/api/v1/namespaces/./configmaps", map_text("m")).code, 404);
+}
+
 TEST_F(SharedStore, ARightIsHadAtTheOtherServerWithTheAnswer) {
   const auto ask = [&](const std::string& target) {
     auto sink = std::make_shared<TestSink>();
     b.api->handle({Method::kGet, target, {}, {}}, {"jane", {}, {"system:authenticated"}}, sink, all.now);
-    all.settle();
+    all.run_until_idle();
     return SharedServers::answer_of(*sink).code;
   };
   b.view.late = true;
@@ -87,7 +92,7 @@ TEST_F(SharedStore, ARightIsHadAtTheOtherServerWithTheAnswer) {
 TEST_F(SharedStore, TwoServersChooseAtOnceAndNotTheSame) {
   const auto one = all.begin(a, Method::kPost, kServices, service("one", R"("type":"NodePort")"));
   const auto other = all.begin(b, Method::kPost, kServices, service("other", R"("type":"NodePort")"));
-  all.settle();
+  all.run_until_idle();
   const Answer first = SharedServers::answer_of(*one);
   const Answer second = SharedServers::answer_of(*other);
   ASSERT_EQ(first.code, 201) << first.text;
@@ -101,20 +106,20 @@ TEST_F(SharedStore, OneServerGivesTwoRequestsOfOneTurnDifferentAddresses) {
   TestServer alone;
   const auto one = alone.begin(Method::kPost, kServices, service("one", R"("type":"NodePort")"));
   const auto other = alone.begin(Method::kPost, kServices, service("other", R"("type":"NodePort")"));
-  alone.settle();
+  alone.run_until_idle();
   EXPECT_NE(SharedServers::answer_of(*one).string_at({"spec", "clusterIP"}),
             SharedServers::answer_of(*other).string_at({"spec", "clusterIP"}));
   const auto named = alone.begin(Method::kPost, kServices, service("named", R"("clusterIP":"10.96.7.7")"));
   const auto late = alone.begin(Method::kPost, kServices, service("late", R"("clusterIP":"10.96.7.7")"));
-  alone.settle();
+  alone.run_until_idle();
   EXPECT_EQ(SharedServers::answer_of(*named).code, 201);
   EXPECT_EQ(SharedServers::answer_of(*late).code, 422);
 }
 
-TEST_F(SharedStore, AnAddressOnItsWayToAServiceIsNobodyElses) {
+TEST_F(SharedStore, AnAddressReservedForAServiceIsGivenToNoOther) {
   a.view.keeps_writes = [](const store::Write& write) { return write.key.starts_with("/registry/services/"); };
   const auto slow = all.begin(a, Method::kPost, kServices, service("slow", R"("clusterIP":"10.96.7.7")"));
-  all.settle();
+  all.run_until_idle();
   ASSERT_EQ(a.view.kept(), 1U);
   EXPECT_THAT(reservation("ip/10.96.7.7"), HasSubstr("pending"));
   const Answer refused = all.call(b, Method::kPost, kServices, service("fast", R"("clusterIP":"10.96.7.7")"));
@@ -122,7 +127,7 @@ TEST_F(SharedStore, AnAddressOnItsWayToAServiceIsNobodyElses) {
   EXPECT_THAT(refused.text, HasSubstr("provided IP is already allocated"));
   all.advance(seconds(30));
   a.view.release_writes();
-  all.settle();
+  all.run_until_idle();
   EXPECT_EQ(SharedServers::answer_of(*slow).code, 201);
   EXPECT_THAT(reservation("ip/10.96.7.7"), HasSubstr("held"));
 }
@@ -131,14 +136,14 @@ TEST_F(SharedStore, AnAddressThatAnotherServiceGotSinceItWasChosenIsItsOwn) {
   b.view.keeps_writes = [](const store::Write& write) { return write.key.starts_with(kReservationPrefix); };
   const auto slow = all.begin(b, Method::kPost, kServices, service("slow", R"("clusterIP":"10.96.7.7")"));
   const auto any = all.begin(b, Method::kPost, kServices, service("any", R"("type":"ClusterIP")"));
-  all.settle();
+  all.run_until_idle();
   ASSERT_EQ(b.view.kept(), 2U) << "chosen, not reserved yet";
   const std::string chosen = b.view.kept_key(1).substr(b.view.kept_key(1).rfind('/') + 1);
   b.view.late = true;
   ASSERT_EQ(all.call(a, Method::kPost, kServices, service("fast", R"("clusterIP":"10.96.7.7")")).code, 201);
   ASSERT_EQ(all.call(a, Method::kPost, kServices, service("first", R"("clusterIP":")" + chosen + "\"")).code, 201);
   b.view.release_writes();
-  all.settle();
+  all.run_until_idle();
   EXPECT_EQ(SharedServers::answer_of(*slow).code, 422);
   EXPECT_EQ(SharedServers::answer_of(*any).code, 201) << "it chooses again";
   EXPECT_NE(SharedServers::answer_of(*any).string_at({"spec", "clusterIP"}), chosen);
@@ -161,9 +166,9 @@ TEST_F(SharedStore, AServiceThatCannotBeReadKeepsItsAddress) {
   ASSERT_NE(key, keys.end());
   all.store.write({"/registry/services/" + *key, std::make_shared<const std::string>("?"), std::nullopt},
                   [](const Result<store::WriteResult>&) {});
-  all.settle();
+  all.run_until_idle();
   a.api->act(true, all.now);
-  all.advance(ReservationKeeper::kLookEvery);
+  all.advance(ReservationKeeper::kCheckEvery);
   EXPECT_EQ(all.call(b, Method::kPost, kServices, service("two", R"("clusterIP":"10.96.7.7")")).code, 422);
 }
 
@@ -173,11 +178,11 @@ TEST_F(SharedStore, AServiceThatIsRefusedLeavesNothingTaken) {
   EXPECT_EQ(all.call(b, Method::kPost, kServices, service("bad!", R"("clusterIP":"10.96.7.9")")).code, 422);
   b.view.keeps_writes = [](const store::Write& write) { return write.key.starts_with("/registry/services/"); };
   const auto slow = all.begin(b, Method::kPost, kServices, service("two", R"("clusterIP":"10.96.7.10")"));
-  all.settle();
+  all.run_until_idle();
   ASSERT_EQ(b.view.kept(), 1U) << "its address is reserved";
   ASSERT_EQ(all.call(a, Method::kPost, kServices, service("two", R"("clusterIP":"None")")).code, 201);
   b.view.release_writes();
-  all.settle();
+  all.run_until_idle();
   EXPECT_EQ(SharedServers::answer_of(*slow).code, 409);
   EXPECT_THAT(all.keys(kReserved), ElementsAre("ip/10.96.7.7"));
 }
@@ -200,29 +205,29 @@ TEST_F(SharedStore, TheKeeperPutsRightWhatServersLeftBehind) {
   ASSERT_EQ(all.call(a, Method::kPost, kServices, service("kept", R"("clusterIP":"10.96.7.1")")).code, 201);
   const std::string uid = all.call(a, Method::kGet, kServices + "/kept").string_at({"metadata", "uid"});
   using State = Reservation::State;
-  reserve("ip/10.96.7.1", {"default/kept", uid, State::kPending});    // its mark was lost
-  reserve("ip/10.96.7.2", {"default/gone", "u1", State::kHeld});      // its service has gone
-  reserve("ip/10.96.7.3", {"default/never", "u2", State::kPending});  // its server ended
+  reserve("ip/10.96.7.1", {"default/kept", uid, State::kPending});    // the mark was lost
+  reserve("ip/10.96.7.2", {"default/gone", "u1", State::kHeld});      // the service was deleted
+  reserve("ip/10.96.7.3", {"default/never", "u2", State::kPending});  // the server that reserved it has ended
   all.store.write({kReserved + "ip/10.96.7.4", std::make_shared<const std::string>("?"), std::nullopt},
                   [](const Result<store::WriteResult>&) {});
-  all.settle();
+  all.run_until_idle();
   a.api->act(true, all.now);
-  all.settle();
+  all.run_until_idle();
   EXPECT_THAT(all.keys(kReserved), ElementsAre("ip/10.96.7.1", "ip/10.96.7.3", "ip/10.96.7.4"));
   EXPECT_THAT(reservation("ip/10.96.7.1"), HasSubstr("held"));
-  all.advance(ReservationKeeper::kLookEvery + ReservationKeeper::kPendingFor);
+  all.advance(ReservationKeeper::kCheckEvery + ReservationKeeper::kPendingFor);
   EXPECT_THAT(all.keys(kReserved), ElementsAre("ip/10.96.7.1", "ip/10.96.7.4"));
 }
 
 TEST_F(SharedStore, AServiceWithoutReservationsGetsThem) {
-  TestServer alone;  // as before there were several servers
+  TestServer alone;  // the only server, as before the store was shared
   ASSERT_EQ(alone.post(kServices, service("old", R"("clusterIP":"10.96.7.1")")).code, 201);
   const api::Json old = alone.get(kServices + "/old").body;
   all.store.write({"/registry/services/specs/default/old", std::make_shared<const std::string>(api::to_text(old)), {}},
                   [](const Result<store::WriteResult>&) {});
-  all.settle();
+  all.run_until_idle();
   a.api->act(true, all.now);
-  all.settle();
+  all.run_until_idle();
   EXPECT_THAT(reservation("ip/10.96.7.1"), HasSubstr("default/old"));
 }
 
@@ -233,27 +238,28 @@ TEST_F(SharedStore, ANamespaceIsNotEmptyWhileAnotherServerHasWrittenIntoIt) {
   b.view.keeps_writes = [](const store::Write& write) { return write.key == "/registry/configmaps/n/m"; };
   const auto admitted =
       all.begin(b, Method::kPost, "/api/v1/namespaces/n/configmaps", map_text("m", R"(,"finalizers":["x.y/z"])"));
-  all.settle();
+  all.run_until_idle();
   a.view.late = true;
   ASSERT_EQ(all.call(b, Method::kDelete, "/api/v1/namespaces/n/serviceaccounts/default").code, 200);
   ASSERT_EQ(all.call(b, Method::kDelete, "/api/v1/namespaces/n").code, 200);
   b.view.release_writes();
-  all.settle();
+  all.run_until_idle();
   ASSERT_EQ(SharedServers::answer_of(*admitted).code, 201);
-  for (int i = 0; i < 2; ++i) a.view.deliver_one();  // the account has gone, the namespace is to go: nothing is in it
-  all.settle();
+  // the account is deleted; the namespace, which is empty, is to be deleted
+  for (int i = 0; i < 2; ++i) a.view.deliver_one();
+  all.run_until_idle();
   all.advance(seconds(5));
   EXPECT_EQ(all.call(b, Method::kGet, "/api/v1/namespaces/n").string_at({"status", "phase"}), "Terminating");
   EXPECT_THAT(all.keys("/registry/configmaps/n/"), ElementsAre("m"));
 }
 
-TEST_F(SharedStore, WhatComesIntoANamespaceAfterItsEndGoes) {
+TEST_F(SharedStore, ObjectsInANamespaceAfterItsEndAreDeleted) {
   a.api->act(true, all.now);
   all.call(a, Method::kPost, "/api/v1/namespaces", map_text("n"));
   all.advance(seconds(1));
   b.view.keeps_writes = [](const store::Write& write) { return write.key == "/registry/configmaps/n/late"; };
   const auto late = all.begin(b, Method::kPost, "/api/v1/namespaces/n/configmaps", map_text("late"));
-  all.settle();
+  all.run_until_idle();
   ASSERT_EQ(b.view.kept(), 1U) << "admitted while the namespace was there";
   ASSERT_EQ(all.call(a, Method::kDelete, "/api/v1/namespaces/n").code, 200);
   all.advance(seconds(3));
@@ -263,14 +269,14 @@ TEST_F(SharedStore, WhatComesIntoANamespaceAfterItsEndGoes) {
   EXPECT_THAT(all.keys("/registry/configmaps/n/"), IsEmpty());
 }
 
-TEST_F(SharedStore, WhatIsInANamespaceThatNobodySawGoIsLeftAlone) {
+TEST_F(SharedStore, ObjectsInANamespaceWhoseEndWasNotSeenAreKept) {
   all.store.write(
       {"/registry/configmaps/lost/m",
        std::make_shared<const std::string>(
            R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m","namespace":"lost","uid":"u"}})"),
        {}},
       [](const Result<store::WriteResult>&) {});
-  all.settle();
+  all.run_until_idle();
   a.api->act(true, all.now);
   all.advance(minutes(5));
   EXPECT_THAT(all.keys("/registry/configmaps/lost/"), SizeIs(1));
@@ -309,7 +315,7 @@ TEST_F(SharedStore, ADependentThatFoundAnotherOwnerMeanwhileStays) {
   all.call(b, Method::kPost, kMaps, owned_by("one", one));
   a.view.keeps_writes = [](const store::Write& write) { return write.value == nullptr; };
   all.call(b, Method::kDelete, kMaps + "/one");
-  all.settle();
+  all.run_until_idle();
   ASSERT_EQ(a.view.kept(), 1U) << "the collector is about to delete the child";
   ASSERT_EQ(all.call(b, Method::kPut, kMaps + "/child", owned_by("two", two)).code, 200);
   a.view.release_writes();

@@ -1,4 +1,4 @@
-// Certificate signing requests: who asked, who may decide, who may sign.
+// Certificate signing requests: the requestor, and the rights to approve and to sign.
 #include "api/object/meta.h"
 #include "api/text/time_text.h"
 #include "apiserver/server_fixture.h"
@@ -130,7 +130,7 @@ TEST_F(Signing, TheRequestorIsWhoAsked) {
   EXPECT_EQ(node.string_at({"spec", "username"}), "system:node:n1");
   EXPECT_EQ(node.body.at({"spec", "uid"}), nullptr);
   EXPECT_EQ(node.body.at({"spec", "extra"}), nullptr);
-  // By no way of writing.
+  // No way of writing changes the field.
   const Answer applied = as(kAnn, [&] {
     return server.call(api::Method::kPatch, at("c?fieldManager=m"), request_body("c", kServing, "a.b/c", kForged),
                        {{"content-type", "application/apply-patch+yaml"}});
@@ -220,7 +220,7 @@ TEST_F(Signing, SigningNeedsTheVerbOnTheSigner) {
   EXPECT_EQ(approved.string_at({"status", "certificate"}), kCertificate);
 }
 
-TEST_F(Signing, NobodyAsksToBecomeAMaster) {
+TEST_F(Signing, NoRequestMayNameTheGroupMasters) {
   const auto ask = [&](std::string_view pem, std::string_view signer) {
     return server.post(kRequests, request_body("m", pem, signer));
   };
@@ -251,7 +251,7 @@ TEST_F(Signing, ConditionsHaveTimes) {
   EXPECT_EQ(first(answer).string_at({"lastUpdateTime"}), approved);
   EXPECT_EQ(first(answer).string_at({"lastTransitionTime"}), approved);
   server.advance(seconds(10));
-  // Since when it has been so, is kept; when it was touched, is not.
+  // The time of the last transition is kept, that of the last update is not.
   answer = server.merge(at("a/approval"), condition("Approved"));
   EXPECT_EQ(first(answer).string_at({"lastUpdateTime"}), api::format_time(server.now().wall));
   EXPECT_EQ(first(answer).string_at({"lastTransitionTime"}), approved);
@@ -267,7 +267,7 @@ TEST_F(Signing, UsagesAreBounded) {
   EXPECT_EQ(api::to_text(causes_of(answer.body)), R"([["spec.usages","FieldValueTooMany"]])");
 }
 
-TEST_F(Signing, LookLikeElsewhere) {
+TEST_F(Signing, HaveTheSameFormAsElsewhere) {
   make("a");
   ASSERT_EQ(server.post(kRequests, request_body("b", kServing, "example.com/b", R"(,"expirationSeconds":3600)")).code,
             201);

@@ -1,6 +1,7 @@
 // Expressions that clients make long (admission policies, rules of custom kinds, match conditions of webhooks) are
-// evaluated in slices: requests of others are answered in between, and the outcome is the same.
+// compiled and evaluated in slices: requests of others are answered in between, and the outcome is the same.
 #include "apiserver/crontabs.h"
+#include "apiserver/read/compilations.h"
 #include "apiserver/server_fixture.h"
 
 #include <fmt/format.h>
@@ -39,7 +40,7 @@ void add_dear_policy(TestServer& server) {
   ASSERT_EQ(bound.code, 201) << bound.text;
 }
 
-/// The rule of this kind takes some thousand steps for the lists of long_numbers().
+/// Adds a kind whose rule takes some thousand steps for the lists of long_numbers().
 void add_dear_kind(TestServer& server) {
   const std::string_view version =
       R"x({"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{
@@ -73,7 +74,7 @@ TEST(SlicedRules, APolicy) {
   const auto write = server.begin(api::Method::kPost, kMaps, std::string(kAnyMap));
   expect_others_are_served(server, *write);
   server.slices = 0;
-  server.settle();
+  server.run_until_idle();
   ASSERT_TRUE(write->answered());
   EXPECT_EQ(write->response->status, 422);
   EXPECT_TRUE(write->response->body.contains("operation cancelled: actual cost limit exceeded"))
@@ -88,7 +89,7 @@ TEST(SlicedRules, TwoWritesTakeTurns) {
   const auto second = server.begin(api::Method::kPost, kMaps, R"({"metadata":{"name":"n"}})");
   expect_others_are_served(server, *first);
   expect_others_are_served(server, *second);
-  server.settle();
+  server.run_until_idle();
   ASSERT_TRUE(first->answered() && second->answered());
   EXPECT_EQ(first->response->status, 422);
   EXPECT_EQ(second->response->status, 422);
@@ -99,7 +100,7 @@ TEST(SlicedRules, TheRulesOfACustomKind) {
   add_dear_kind(server);
   const auto good = server.begin(api::Method::kPost, kTabs, long_numbers(1));
   expect_others_are_served(server, *good);
-  server.settle();
+  server.run_until_idle();
   ASSERT_TRUE(good->answered());
   EXPECT_EQ(good->response->status, 201) << good->response->body;
   const auto bad = server.begin(api::Method::kPut, kTabs + "/long", long_numbers(1000));
@@ -107,21 +108,21 @@ TEST(SlicedRules, TheRulesOfACustomKind) {
   // The next update of the object waits for its turn, and finds what the one before has left.
   const auto next = server.begin(api::Method::kPatch, kTabs + "/long", R"({"metadata":{"labels":{"a":"b"}}})",
                                  {{"content-type", "application/merge-patch+json"}});
-  server.settle();
+  server.run_until_idle();
   ASSERT_TRUE(bad->answered() && next->answered());
   EXPECT_EQ(bad->response->status, 422) << bad->response->body;
   EXPECT_TRUE(bad->response->body.contains("failed rule: self.all(a, self.all(b, a + b != 2000))"));
   EXPECT_EQ(next->response->status, 200) << next->response->body;
 }
 
-/// The kind goes while its rules are evaluated: the write ends without what is gone.
+/// The kind is removed while its rules are evaluated: the write ends with an error.
 TEST(SlicedRules, AKindThatGoesMeanwhile) {
   TestServer server;
   add_dear_kind(server);
   const auto write = server.begin(api::Method::kPost, kTabs, long_numbers(1));
   EXPECT_FALSE(write->answered());
   const auto removal = server.begin(api::Method::kDelete, kDefinitionsPath + "/crontabs.stable.example.com");
-  server.settle();
+  server.run_until_idle();
   server.advance(seconds(30));
   ASSERT_TRUE(write->answered() && removal->answered());
   EXPECT_EQ(removal->response->status, 200);
@@ -140,9 +141,140 @@ TEST(SlicedRules, TheMatchConditionsOfAWebhook) {
   ASSERT_EQ(made.code, 201) << made.text;
   const auto write = server.begin(api::Method::kPost, kMaps, std::string(kAnyMap));
   expect_others_are_served(server, *write);
-  server.settle();
+  server.run_until_idle();
   ASSERT_TRUE(write->answered());
   EXPECT_EQ(write->response->status, 403) << write->response->body;
+  EXPECT_TRUE(server.webhooks.asked.empty());
+}
+
+/// A policy for ConfigMaps of `count` validations, the last of which refuses all with `message`.
+std::string long_policy(std::string_view name, int count, std::string_view message) {
+  std::string validations;
+  for (int i = 1; i < count; ++i) validations += fmt::format(R"({{"expression":"object.metadata.name != 'x{}'"}},)", i);
+  validations += fmt::format(R"({{"expression":"false","message":"{}"}})", message);
+  return fmt::format(
+      R"({{"metadata":{{"name":"{}"}},"spec":{{"matchConstraints":{{"resourceRules":[{{"operations":["*"],
+      "apiGroups":[""],"apiVersions":["*"],"resources":["configmaps"]}}]}},"validations":[{}]}}}})",
+      name, validations);
+}
+
+const std::string kPoliciesPath = kAdmissionGroup + "/validatingadmissionpolicies";
+constexpr int kManyValidations = 300;
+
+void bind_policy(TestServer& server, std::string_view name) {
+  const Answer bound = server.post(
+      kAdmissionGroup + "/validatingadmissionpolicybindings",
+      fmt::format(R"({{"metadata":{{"name":"{0}"}},"spec":{{"policyName":"{0}","validationActions":["Deny"]}}}})",
+                  name));
+  ASSERT_EQ(bound.code, 201) << bound.text;
+}
+
+std::shared_ptr<TestSink> begin_change(TestServer& server, const std::string& name, std::string policy) {
+  return server.begin(api::Method::kPatch, kPoliciesPath + "/" + name, std::move(policy),
+                      {{"content-type", "application/merge-patch+json"}});
+}
+
+/// The message with which a new ConfigMap is refused; empty: it is not refused.
+std::string refusal_of(TestServer& server) {
+  const Answer made = server.post(kMaps + "?dryRun=All", std::string(kAnyMap));
+  return made.code == 201 ? "" : made.string_at({"message"});
+}
+
+/// Compilation of a long policy: at its write, and again when it takes effect.
+TEST(SlicedRules, ALongPolicyIsCompiledInSlices) {
+  TestServer server;
+  bind_policy(server, "long");
+  const auto write = server.begin(api::Method::kPost, kPoliciesPath, long_policy("long", kManyValidations, "first"));
+  expect_others_are_served(server, *write);
+  server.slices = 0;
+  server.run_until_idle();
+  ASSERT_TRUE(write->answered());
+  EXPECT_EQ(write->response->status, 201) << write->response->body;
+  EXPECT_GT(server.slices, 18) << "a dozen for each of the two compilations";
+  EXPECT_TRUE(refusal_of(server).contains("first"));
+}
+
+TEST(SlicedRules, ALongPolicyThatDoesNotCompileIsRefusedWithEachError) {
+  TestServer server;
+  std::string policy = long_policy("long", kManyValidations, "first");
+  policy.replace(policy.find("object.metadata"), 6, "nobody");
+  policy.replace(policy.rfind("object.metadata"), 6, "nobody");
+  const auto write = server.begin(api::Method::kPost, kPoliciesPath, policy);
+  expect_others_are_served(server, *write);
+  server.run_until_idle();
+  ASSERT_TRUE(write->answered());
+  EXPECT_EQ(write->response->status, 422);
+  EXPECT_TRUE(write->response->body.contains("spec.validations[0].expression")) << write->response->body;
+  EXPECT_TRUE(write->response->body.contains("spec.validations[298].expression")) << write->response->body;
+  EXPECT_EQ(server.get(kPoliciesPath + "/long").code, 404);
+}
+
+/// A write waits for the compilations that had begun before it, and for none that begins later.
+TEST(SlicedRules, AWriteWaitsForTheCompilationsBeforeIt) {
+  Compilations compilations;
+  std::string done;
+  compilations.when_done([&] { done += "a"; });
+  EXPECT_EQ(done, "a") << "none runs";
+  const std::uint64_t first = compilations.begin();
+  compilations.when_done([&] { done += "b"; });
+  const std::uint64_t second = compilations.begin();
+  compilations.when_done([&] { done += "c"; });
+  const std::uint64_t third = compilations.begin();
+  compilations.end(second);
+  EXPECT_EQ(done, "a");
+  compilations.end(first);
+  EXPECT_EQ(done, "abc");
+  compilations.end(third);
+  EXPECT_EQ(done, "abc");
+}
+
+/// A short version that is written while a long one is compiled takes effect, and is not replaced when that ends.
+TEST(SlicedRules, TheLastVersionOfAPolicyTakesEffect) {
+  TestServer server;
+  bind_policy(server, "p");
+  ASSERT_EQ(server.post(kPoliciesPath, long_policy("p", 1, "first")).code, 201);
+  EXPECT_TRUE(refusal_of(server).contains("first"));
+  // The second update waits for the turn of the first one; the event of the first one compiles for as long as that.
+  const auto longer = begin_change(server, "p", long_policy("p", kManyValidations, "second"));
+  const auto shorter = begin_change(server, "p", long_policy("p", 1, "third"));
+  server.run_until_idle();
+  ASSERT_TRUE(longer->answered() && shorter->answered());
+  EXPECT_EQ(longer->response->status, 200) << longer->response->body;
+  EXPECT_EQ(shorter->response->status, 200) << shorter->response->body;
+  EXPECT_TRUE(refusal_of(server).contains("third"));
+  ASSERT_EQ(server.remove(kPoliciesPath + "/p").code, 200);
+  EXPECT_EQ(refusal_of(server), "");
+}
+
+/// The policy goes while it is compiled: it takes no effect afterwards.
+TEST(SlicedRules, APolicyThatGoesMeanwhile) {
+  TestServer server;
+  bind_policy(server, "long");
+  ASSERT_EQ(server.post(kPoliciesPath, long_policy("long", 1, "first")).code, 201);
+  const auto longer = begin_change(server, "long", long_policy("long", kManyValidations, "second"));
+  const auto removal = server.begin(api::Method::kDelete, kPoliciesPath + "/long");
+  server.run_until_idle();
+  ASSERT_TRUE(longer->answered() && removal->answered());
+  EXPECT_EQ(removal->response->status, 200) << removal->response->body;
+  EXPECT_EQ(refusal_of(server), "");
+}
+
+TEST(SlicedRules, LongMatchConditionsOfWebhooksAreCompiledInSlices) {
+  TestServer server;
+  std::string webhooks;
+  for (int i = 0; i < 100; ++i) {
+    webhooks += fmt::format(R"({}{{"name":"w{}.example.com","sideEffects":"None","admissionReviewVersions":["v1"],
+        "clientConfig":{{"url":"https://w.example.com"}},"rules":[{{"operations":["*"],"apiGroups":[""],"apiVersions":["*"],
+        "resources":["configmaps"]}}],"matchConditions":[{{"name":"c","expression":"object.metadata.name == 'x{}'"}}]}})",
+                            i == 0 ? "" : ",", i, i);
+  }
+  const auto write = server.begin(api::Method::kPost, kAdmissionGroup + "/validatingwebhookconfigurations",
+                                  fmt::format(R"({{"metadata":{{"name":"w"}},"webhooks":[{}]}})", webhooks));
+  expect_others_are_served(server, *write);
+  server.run_until_idle();
+  ASSERT_TRUE(write->answered());
+  EXPECT_EQ(write->response->status, 201) << write->response->body;
+  EXPECT_EQ(server.post(kMaps, std::string(kAnyMap)).code, 201);
   EXPECT_TRUE(server.webhooks.asked.empty());
 }
 

@@ -57,7 +57,7 @@ std::vector<std::string> names_in(const Answer& list) {
 
 class Storage : public ::testing::Test {
  protected:
-  /// As another server of the same store would find it at its start, too.
+  /// Stores bytes as another server of the same store would, before the server starts.
   void store_before_start(std::string bytes) {
     server.put_at_rest(kKey, std::move(bytes));
     server.restart();
@@ -73,7 +73,7 @@ class Storage : public ::testing::Test {
   TestServer server;
 };
 
-TEST_F(Storage, WritesJsonUnlessToldOrTheStoreHoldsProtobuf) {
+TEST_F(Storage, WritesJsonUnlessConfiguredOrTheStoreHoldsProtobuf) {
   server.post(kMaps, R"({"metadata":{"name":"a"}})");
   EXPECT_THAT(server.at_rest(kKey), StartsWith("{"));
   server.storage.media_type = StorageMediaType::kProtobuf;
@@ -182,7 +182,7 @@ TEST_F(Storage, OneValueThatCannotBeReadDoesNotStopTheServer) {
     const Answer list = server.get(kMaps);
     EXPECT_EQ(list.code, 200);
     EXPECT_EQ(names_in(list), std::vector<std::string>({"b"}));
-    EXPECT_THAT(warnings_of(list), HasSubstr("left out: " + kKey));
+    EXPECT_THAT(warnings_of(list), HasSubstr("cannot be decoded: " + kKey));
     const std::string paged = kMaps + "?limit=1";
     EXPECT_THAT(warnings_of(server.get(paged)), HasSubstr(kKey));
     EXPECT_EQ(server.post(kMaps, R"({"metadata":{"name":"a"}})").code, 500);
@@ -231,8 +231,8 @@ TEST_F(Storage, HostileValuesAreRefusedLikeOthers) {
   constexpr std::size_t kMany = 700'000;
   const std::string hostile[] = {
       envelope_around(repeated("\x9b\x06", kMany)),                 // groups in groups
-      envelope_around(repeated(std::string("\x12\0", 2), kMany)),   // entries that say nothing
-      envelope_around("\x12\xff\xff\xff\xff\xff\xff\xff\xff\x7f"),  // longer than there are bytes
+      envelope_around(repeated(std::string("\x12\0", 2), kMany)),   // empty entries
+      envelope_around("\x12\xff\xff\xff\xff\xff\xff\xff\xff\x7f"),  // a length beyond the end
       envelope_around(repeated("\xff", 11)),                        // a number without an end
       with_fields(repeated("[", kMany)),
       with_fields(repeated("{\"a\":", kMany / 6)),
@@ -252,7 +252,7 @@ TEST_F(Storage, HostileValuesAreRefusedLikeOthers) {
   }
 }
 
-TEST_F(Storage, WatchersAreNotToldThatAnUnreadableObjectHasGone) {
+TEST_F(Storage, WatchersGetNoDeletionOfAnUnreadableObject) {
   server.post(kMaps, R"({"metadata":{"name":"a"},"data":{"x":"1"}})");
   const auto watch = server.watch(kMaps + "?watch=1");
   server.put_at_rest(kKey, "k8s:enc:secretbox:v1:key1:\x01");

@@ -43,7 +43,7 @@ TEST(StoreOverrides, WhatCannotBeIsRefusedInOneLine) {
       {{{"example.com/widgets", other}}, "unknown resource \"example.com/widgets\""},
       {{{"events.k8s.io/events", other}}, "events.k8s.io/events are the objects of /events: name that"},
       {{{"authentication.k8s.io/tokenreviews", other}}, "nothing of it is stored"},
-      {{{"/pods", other}}, "/pods: other requests are judged by its objects"},
+      {{{"/pods", other}}, "/pods: other requests are authorized by its objects"},
       {{{"rbac.authorization.k8s.io/roles", other}}, "so they stay in the etcd of --etcd-servers"},
       {{{"/events", other}, {"/events", {"https://f2:2379"}}}, "/events is given twice"},
       {{{"/events", {"https://f1:2379", "https://e2:2379/"}}}, "https://e2:2379 is one of --etcd-servers"},

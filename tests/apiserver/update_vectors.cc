@@ -48,7 +48,7 @@ Prepared prepare(const Json& row, std::string key) {
   return prepared;
 }
 
-/// Rows that follow each other mostly begin alike, and none of them writes.
+/// Consecutive rows mostly have the same beginning, and none of them writes.
 Prepared& prepared_for(const Json& row) {
   static Prepared last;
   Json asked = Json::object();

@@ -29,7 +29,7 @@ class UsageTest : public ::testing::Test {
     measure("n2", "");
   }
 
-  /// Lets the agent answer; `containers` are those of the pod.
+  /// Lets the agent answer; `containers`: the pod's.
   void measure(const std::string& node, const std::string& containers) {
     server.gateway().summaries[node] = R"({"node":{"nodeName":")" + node + "\"," + kStats +
                                        R"(},"pods":[{"podRef":{"name":"p","namespace":"default","uid":")" + uid +

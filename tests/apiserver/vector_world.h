@@ -16,7 +16,7 @@ std::unique_ptr<TestServer> make_vector_world();
 /// The strings "@uid", "@resourceVersion" and "@deletionTimestamp" become those of the object, "@now" the time.
 void fill_in(api::Json& value, const api::Json& object, WallTime now);
 
-/// An answered object without what every run makes anew.
+/// The object of an answer without values that differ in every run.
 api::Json without_server_values(api::Json object);
 
 }  // namespace spillway::apiserver

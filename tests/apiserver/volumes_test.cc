@@ -1,5 +1,5 @@
-// PersistentVolumes, PersistentVolumeClaims and StorageClasses: what becomes of a write, in the words of Kubernetes'
-// API server.
+// PersistentVolumes, PersistentVolumeClaims, StorageClasses and VolumeAttributesClasses: what becomes of a write, in
+// the words of Kubernetes' API server.
 #include "apiserver/server_fixture.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ TEST(PersistentVolumes, AreBornPendingAndProtected) {
   EXPECT_NE(kept.body.at({"metadata", "deletionTimestamp"}), nullptr);
 }
 
-TEST(PersistentVolumes, AreJudged) {
+TEST(PersistentVolumes, AreValidated) {
   TestServer server;
   const auto why = [&](const std::string& source, const std::string& more = {}) {
     return message_of(server.post(kVolumes, volume("v", source, more)));
@@ -96,7 +96,7 @@ TEST(PersistentVolumes, KeepTheirSource) {
   EXPECT_EQ(server.merge(path, R"({"spec":{"claimRef":{"namespace":"default","name":"c"}}})").code, 200);
 }
 
-TEST(PersistentVolumes, OfTypesThatNobodyMountsAreStoredWithAWarning) {
+TEST(PersistentVolumes, OfTypesThatNoNodeMountsAreStoredWithAWarning) {
   TestServer server;
   const Answer made = server.post(kVolumes, volume("v", R"("nfs":{"server":"s","path":"/"})"));
   ASSERT_EQ(made.code, 201) << made.text;
@@ -141,7 +141,7 @@ TEST(Claims, DoNotChangeWhatTheyAskFor) {
   EXPECT_EQ(server.merge(path, R"({"spec":{"resources":{"requests":{"storage":"1Mi"}}}})").code, 422);
 }
 
-TEST(Claims, AreJudged) {
+TEST(Claims, AreValidated) {
   TestServer server;
   EXPECT_EQ(message_of(server.post(kClaims, R"({"metadata":{"name":"c"},"spec":{}})")),
             "PersistentVolumeClaim \"c\" is invalid: [spec.accessModes: Required value: at least 1 access mode is "
@@ -161,6 +161,92 @@ TEST(StorageClasses, HaveDefaultsAndKeepThem) {
   EXPECT_EQ(server.merge(path, R"({"volumeBindingMode":"WaitForFirstConsumer"})").code, 422);
   EXPECT_EQ(server.merge(path, R"({"metadata":{"labels":{"a":"b"}}})").code, 200);
   EXPECT_EQ(server.post(kClasses, storage_class("t", "", R"(,"volumeBindingMode":"Soon")")).code, 422);
+}
+
+constexpr const char* kAttributes = "/apis/storage.k8s.io/v1/volumeattributesclasses";
+
+std::string attributes_class(const std::string& name, const std::string& members) {
+  return R"({"metadata":{"name":")" + name + "\"}" + members + "}";
+}
+
+TEST(VolumeAttributesClasses, NameADriverAndParameters) {
+  TestServer server;
+  const auto why = [&](const std::string& members) {
+    return message_of(server.post(kAttributes, attributes_class("a", members)));
+  };
+  const std::string invalid = "VolumeAttributesClass.storage.k8s.io \"a\" is invalid: ";
+  EXPECT_EQ(why(R"(,"parameters":{"iops":"100"})"), invalid + "driverName: Required value");
+  EXPECT_EQ(why(R"(,"driverName":"csi.example.com")"),
+            invalid + "parameters: Required value: must contain at least one key/value pair");
+  EXPECT_EQ(why(R"(,"driverName":"csi.example.com","parameters":{})"),
+            invalid + "parameters: Required value: must contain at least one key/value pair");
+  EXPECT_EQ(why(R"(,"driverName":"csi.example.com","parameters":{"":"1"})"),
+            invalid + "parameters: Invalid value: \"\": field can not be empty.");
+  EXPECT_NE(why(R"(,"driverName":"a b","parameters":{"iops":"100"})").find("driverName: Invalid value: \"a b\""),
+            std::string::npos);
+  EXPECT_EQ(why(R"(,"driverName":"CSI.example.com","parameters":{"iops":"100"})"), "");
+  EXPECT_EQ(server.get(std::string(kAttributes) + "/a").string_at({"driverName"}), "CSI.example.com");
+}
+
+TEST(VolumeAttributesClasses, KeepTheirDriverAndParameters) {
+  TestServer server;
+  const std::string members = R"(,"driverName":"csi.example.com","parameters":{"iops":"100"})";
+  ASSERT_EQ(server.post(kAttributes, attributes_class("fast", members)).code, 201);
+  const std::string path = std::string(kAttributes) + "/fast";
+  const std::string invalid = "VolumeAttributesClass.storage.k8s.io \"fast\" is invalid: ";
+  EXPECT_EQ(message_of(server.merge(path, R"({"parameters":{"iops":"200"}})")),
+            invalid + "parameters: Forbidden: updates to parameters are forbidden.");
+  EXPECT_EQ(message_of(server.merge(path, R"({"driverName":"other.example.com"})")),
+            invalid + "driverName: Forbidden: updates to driverName are forbidden.");
+  EXPECT_EQ(server.merge(path, R"({"metadata":{"labels":{"a":"b"}}})").code, 200);
+  EXPECT_EQ(server.put(std::string(kAttributes) + "/none", attributes_class("none", members)).code, 404);
+}
+
+/// A claim that a volume was bound to.
+void bind_claim(TestServer& server, const std::string& path, const std::string& more = {}) {
+  ASSERT_EQ(server.merge(path + "/status", R"({"status":{"phase":"Bound")" + more + "}}").code, 200);
+}
+
+TEST(VolumeAttributesClasses, AreChangedByBoundClaims) {
+  TestServer server;
+  const std::string path = std::string(kClaims) + "/c";
+  const Answer made = server.post(kClaims, claim("c", R"(,"volumeAttributesClassName":"slow")"));
+  ASSERT_EQ(made.code, 201) << made.text;
+  EXPECT_EQ(made.string_at({"spec", "volumeAttributesClassName"}), "slow");
+  const auto set = [&](const std::string& value) {
+    return server.merge(path, R"({"spec":{"volumeAttributesClassName":)" + value + "}}");
+  };
+  EXPECT_EQ(message_of(set(R"("fast")")),
+            "PersistentVolumeClaim \"c\" is invalid: spec: Forbidden: spec is immutable after creation except "
+            "resources.requests and volumeAttributesClassName for bound claims");
+  bind_claim(server, path);
+  EXPECT_EQ(set(R"("fast")").string_at({"spec", "volumeAttributesClassName"}), "fast");
+  EXPECT_EQ(message_of(set(R"("F_")"))
+                .find("PersistentVolumeClaim \"c\" is invalid: spec.volumeAttributesClassName: "
+                      "Invalid value: \"F_\""),
+            0U);
+  EXPECT_EQ(set("null").code, 200) << "none was applied";
+  EXPECT_EQ(set(R"("fast")").code, 200);
+  bind_claim(server, path, R"(,"currentVolumeAttributesClassName":"fast")");
+  EXPECT_EQ(message_of(set("null")),
+            "PersistentVolumeClaim \"c\" is invalid: spec.volumeAttributesClassName: Forbidden: update from non-nil "
+            "value to nil is forbidden");
+  EXPECT_EQ(set(R"("slow")").code, 200);
+}
+
+TEST(VolumeAttributesClasses, AreOfVolumesOfDrivers) {
+  TestServer server;
+  const std::string invalid = "PersistentVolume \"v\" is invalid: ";
+  EXPECT_EQ(message_of(server.post(kVolumes, volume("v", kHostPath, R"(,"volumeAttributesClassName":"fast")"))),
+            invalid + "spec.csi: Required value: has to be specified when using volumeAttributesClassName");
+  const std::string driver = R"("csi":{"driver":"csi.example.com","volumeHandle":"h"})";
+  EXPECT_EQ(message_of(server.post(kVolumes, volume("v", driver, R"(,"volumeAttributesClassName":"")"))),
+            invalid + "spec.volumeAttributesClassName: Required value: an empty string is disallowed");
+  ASSERT_EQ(server.post(kVolumes, volume("v", driver, R"(,"volumeAttributesClassName":"fast")")).code, 201);
+  const std::string path = std::string(kVolumes) + "/v";
+  EXPECT_EQ(server.merge(path, R"({"spec":{"volumeAttributesClassName":"slow"}})").code, 200);
+  EXPECT_EQ(message_of(server.merge(path, R"({"spec":{"volumeAttributesClassName":null}})")),
+            invalid + "spec.volumeAttributesClassName: Forbidden: update from non-nil value to nil is forbidden");
 }
 
 std::vector<std::string> first_row(TestServer& server, const std::string& path) {
@@ -213,6 +299,36 @@ TEST(VolumeTables, ShowDrivers) {
             201);
   EXPECT_EQ(first_row(server, drivers), (std::vector<std::string>{"b.example.com", "false", "true", "true", "x,y",
                                                                   "true", "Ephemeral,Persistent", "0s"}));
+}
+
+TEST(CsiDrivers, UpdateWhatCanBeAllocatedAndTakeTokensAsSecrets) {
+  const std::string drivers = "/apis/storage.k8s.io/v1/csidrivers";
+  TestServer server;
+  const auto make = [&](const std::string& name, const std::string& spec) {
+    return server.post(drivers, R"({"metadata":{"name":")" + name + R"("},"spec":)" + spec + "}");
+  };
+  EXPECT_EQ(
+      message_of(make("a", R"({"nodeAllocatableUpdatePeriodSeconds":9})")),
+      "CSIDriver.storage.k8s.io \"a\" is invalid: spec.nodeAllocatableUpdatePeriodSeconds: Invalid value: 9: must "
+      "be greater than or equal to 10 seconds");
+  const Answer refused = make("a", R"({"serviceAccountTokenInSecrets":true})");
+  EXPECT_EQ(refused.code, 422) << "there are no tokens";
+  const Answer made = make("a", R"({"nodeAllocatableUpdatePeriodSeconds":10,"serviceAccountTokenInSecrets":true,)"
+                                R"("tokenRequests":[{"audience":"x"}]})");
+  ASSERT_EQ(made.code, 201) << made.text;
+  EXPECT_EQ(made.body.at({"spec", "nodeAllocatableUpdatePeriodSeconds"})->if_int64(), 10);
+  EXPECT_EQ(made.body.at({"spec", "serviceAccountTokenInSecrets"})->if_bool(), true);
+  EXPECT_EQ(make("b", "{}").body.at({"spec", "serviceAccountTokenInSecrets"}), nullptr);
+}
+
+TEST(VolumeAttributesClasses, HaveColumns) {
+  TestServer server;
+  ASSERT_EQ(
+      server
+          .post(kAttributes, attributes_class("fast", R"(,"driverName":"csi.example.com","parameters":{"iops":"100"})"))
+          .code,
+      201);
+  EXPECT_EQ(first_row(server, kAttributes), (std::vector<std::string>{"fast", "csi.example.com", "0s"}));
 }
 
 }  // namespace

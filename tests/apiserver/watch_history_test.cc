@@ -1,6 +1,6 @@
 // The reach of watches and lists into the past: from the oldest kept event nothing is missing, from before it the
 // client has to list anew.
-#include "apiserver/kinds/kind_table.h"
+#include "apiserver/kinds/kind_rows.h"
 #include "apiserver/read/pinned_objects.h"
 #include "apiserver/read/watch_cache.h"
 #include "apiserver/resource/resource_registry.h"
@@ -49,7 +49,7 @@ class WatchHistory : public ::testing::Test {
     return head + 1;
   }
 
-  /// From there on, nothing is missing.
+  /// Checks that no event is missing from there on.
   void expect_whole(std::uint64_t head) const {
     const std::uint64_t first = horizon(head);
     for (const std::uint64_t after : {first, first + 1, head - 1, head}) {
@@ -59,7 +59,7 @@ class WatchHistory : public ::testing::Test {
     }
   }
 
-  ResourceRegistry registry{kinds::kind_hooks};
+  ResourceRegistry registry{kinds::kind_rows()};
   Events events;
   store::MemoryStore store{[](const auto&) {}};
   WatchCache cache;
@@ -155,10 +155,10 @@ TEST(WatchFromHistory, FromTheHorizonAndFromOneBeforeIt) {
   for (int i = 0; i < 5; ++i) create("m" + std::to_string(i));
   const std::uint64_t head = server.store().revision().number();
   server.store().compact(store::Revision(head - 1), [](const Result<store::Revision>& done) { ASSERT_TRUE(done); });
-  server.settle();
+  server.run_until_idle();
   server.restart();
   create("next");
-  int told = 0;
+  int too_old = 0;
   for (std::uint64_t revision = 1; revision <= head; ++revision) {
     const auto sink = server.watch(std::string(kMaps) + "?watch=1&resourceVersion=" + std::to_string(revision));
     ASSERT_FALSE(sink->events().empty()) << revision;
@@ -167,7 +167,7 @@ TEST(WatchFromHistory, FromTheHorizonAndFromOneBeforeIt) {
       EXPECT_EQ(first.at({"object", "code"})->if_int64(), 410) << revision;
       EXPECT_LT(revision, head) << "the state that was loaded can be watched from";
       EXPECT_TRUE(sink->ended);
-      ++told;
+      ++too_old;
       continue;
     }
     std::vector<std::string> wanted;
@@ -176,7 +176,7 @@ TEST(WatchFromHistory, FromTheHorizonAndFromOneBeforeIt) {
     }
     EXPECT_EQ(sink->names(), wanted) << "whatever is answered with events has all of them: " << revision;
   }
-  EXPECT_GE(told, static_cast<int>(head) - 1 - static_cast<int>(created.size())) << "what is compacted is not there";
+  EXPECT_GE(too_old, static_cast<int>(head) - 1 - static_cast<int>(created.size())) << "what is compacted is not there";
 }
 
 const std::string kLeases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
@@ -265,14 +265,14 @@ TEST_F(ResumedByState, FromAnyRevisionToTheSameEnd) {
   }
 }
 
-TEST_F(ResumedByState, OneThatResumesSeesWhatComesThen) {
+TEST_F(ResumedByState, OneThatResumesSeesLaterChanges) {
   write_at_random(2'500);
   const auto sink = server_.watch(kLeases + "?watch=1&resourceVersion=" + std::to_string(version_of(history_.front())));
   const std::size_t before = sink->events().size();
   write_at_random(20);
-  const std::vector<api::Json> told = sink->events();
-  ASSERT_EQ(told.size(), before + 20);
-  for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(told[before + i], history_[history_.size() - 20 + i]);
+  const std::vector<api::Json> received = sink->events();
+  ASSERT_EQ(received.size(), before + 20);
+  for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(received[before + i], history_[history_.size() - 20 + i]);
 }
 
 TEST_F(ResumedByState, AfterARestartAsWell) {
@@ -294,7 +294,7 @@ TEST_F(ResumedByState, LabelsNeedTheEventsThemselves) {
   EXPECT_NE(lately->events().front().string_at({"type"}), "ERROR");
 }
 
-TEST_F(ResumedByState, DeletionsAreToldForTenMinutes) {
+TEST_F(ResumedByState, DeletionsAreSentForTenMinutes) {
   write_at_random(1'200);
   const std::uint64_t then = head();
   server_.put_at_rest("/registry/leases/default/one", R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease",)"

@@ -1,6 +1,6 @@
 // The number of comparisons of watches with an event, and the terms that their selectors may have: comparisons, not
 // time.
-#include "apiserver/kinds/kind_table.h"
+#include "apiserver/kinds/kind_rows.h"
 #include "apiserver/read/core.h"
 #include "apiserver/read/long_reads.h"
 #include "apiserver/read/selection.h"
@@ -22,7 +22,7 @@ namespace spillway::apiserver {
 
 namespace {
 
-/// Terms that match an object without these labels: each has to be compared.
+/// Terms that match objects without these labels; each has to be compared.
 std::string absent_labels(std::string_view prefix, std::size_t count) {
   std::string out;
   for (std::size_t i = 0; i < count; ++i) out += fmt::format("{}!{}{}", i == 0 ? "" : ",", prefix, i);
@@ -56,7 +56,7 @@ class WatchMatches : public ::testing::Test, private WatchCache::Listener {
     return {std::move(exchange), std::move(sink)};
   }
 
-  void tell(std::string_view name, std::string_view label, std::string_view data) {
+  void deliver(std::string_view name, std::string_view label, std::string_view data) {
     store::Change change;
     change.key = fmt::format("/registry/configmaps/default/{}", name);
     change.revision = change.create_revision = store::Revision(++revision);
@@ -76,7 +76,7 @@ class WatchMatches : public ::testing::Test, private WatchCache::Listener {
 
   std::uint64_t revision = 1;
   std::uint64_t last_id = 0;
-  ResourceRegistry registry{kinds::kind_hooks};
+  ResourceRegistry registry{kinds::kind_rows()};
   store::MemoryStore store{[](const auto&) {}};
   WatchCache cache{registry, *this, store};
   TimerQueue timers;
@@ -90,18 +90,18 @@ TEST_F(WatchMatches, EqualSelectorsAreComparedOnce) {
   std::vector<Opened> watches;
   for (int i = 0; i < 200; ++i) watches.push_back(open(absent_labels("k", 5'000), fmt::format("u{}", i % 3)));
   const Opened other = open("a=2");
-  tell("m", "1", "x");
+  deliver("m", "1", "x");
   EXPECT_EQ(hub.matches(), 2U) << "one comparison for 200 watches, and one for the other";
-  tell("m", "1", "y");
+  deliver("m", "1", "y");
   EXPECT_EQ(hub.matches(), 4U) << "labels that stay as they are select as they did";
-  tell("m", "2", "y");
+  deliver("m", "2", "y");
   EXPECT_EQ(hub.matches(), 8U) << "what was and what is";
   for (const Opened& each : watches) {
     ASSERT_EQ(each.code(), 200);
     ASSERT_EQ(each.sink->names(), (std::vector<std::string>{"ADDED:m", "MODIFIED:m", "MODIFIED:m"}));
   }
   EXPECT_EQ(other.sink->names(), (std::vector<std::string>{"ADDED:m"}));
-  tell("m", "3", "y");
+  deliver("m", "3", "y");
   EXPECT_EQ(other.sink->names(), (std::vector<std::string>{"ADDED:m", "DELETED:m"}));
 }
 
@@ -153,7 +153,8 @@ TEST(LongSelectors, OfACollectionThatIsDeletedAreRefusedWhereObjectsAreMany) {
   make(kSelectStepsMax / kTerms);
   const Answer refused = server.remove(selector);
   EXPECT_EQ(refused.code, 413);
-  EXPECT_EQ(refused.string_at({"message"}), "the selector has too many terms for so many objects: use a shorter one");
+  EXPECT_EQ(refused.string_at({"message"}),
+            "the selector has too many terms for this number of objects: use a shorter one");
   EXPECT_EQ(server.remove(kMaps + "/m0").code, 200);
   EXPECT_EQ(server.remove(selector).code, 200) << "one object fewer";
   EXPECT_TRUE(server.get(kMaps).body.find("items")->if_array()->empty());

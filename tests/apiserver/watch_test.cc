@@ -45,7 +45,7 @@ TEST(Watch, ALabelSelectorIsADiffLiveAndFromHistory) {
   }
 }
 
-TEST(Watch, WithoutAVersionTheStateComesFirst) {
+TEST(Watch, WithoutAVersionTheStateIsSentFirst) {
   TestServer server;
   server.post(kMaps, R"({"metadata":{"name":"b"}})");
   server.post(kMaps, R"({"metadata":{"name":"a"}})");
@@ -64,7 +64,7 @@ TEST(Watch, AStreamingListEndsWithTheMarker) {
   EXPECT_EQ(sink->events()[1].string_at({"object", "metadata", "annotations", "k8s.io/initial-events-end"}), "true");
 }
 
-TEST(Watch, BookmarksComeOnlyWhenAskedAndNeverMoveBack) {
+TEST(Watch, BookmarksAreSentOnRequestAndNeverMoveBack) {
   TestServer server;
   const std::string version = version_now(server);
   const std::string common =
@@ -87,7 +87,7 @@ TEST(Watch, BookmarksComeOnlyWhenAskedAndNeverMoveBack) {
 }
 
 /// A watch that still reads the events it missed gets no bookmark that would skip the rest of them.
-TEST(Watch, NoBookmarkComesBeforeWhatItStandsFor) {
+TEST(Watch, NoBookmarkPrecedesEventsUpToItsRevision) {
   constexpr std::size_t kObjects = 40;
   TestServer server;
   const std::string version = version_now(server);
@@ -102,7 +102,7 @@ TEST(Watch, NoBookmarkComesBeforeWhatItStandsFor) {
       api::Method::kGet,
       std::string(kMaps) + "?watch=1&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion=" + version);
   const Now later{server.now().mono + seconds(60), server.now().wall + seconds(60)};
-  server.server().on_wakeup(later);  // one more slice, and a bookmark is due
+  server.server().on_wakeup(later);  // one more slice; a bookmark is due
   const std::size_t sent = sink->events().size();
   ASSERT_GT(sent, 0U);
   ASSERT_LT(sent, kObjects) << "it has to be behind still";
@@ -132,8 +132,8 @@ TEST(Watch, AnObjectLeavesTheWatchOfTheFieldItHad) {
   EXPECT_EQ(cordoned->names(), (Names{"ADDED:n1", "DELETED:n1"}));
 }
 
-/// The client has seen a version that this server comes to only now.
-TEST(Watch, FromAVersionToComeBeginsBehindIt) {
+/// The client has seen a version that this server reaches later.
+TEST(Watch, FromAFutureVersionBeginsBehindIt) {
   TestServer server;
   const std::uint64_t present = std::stoull(version_now(server));
   const auto sink = server.watch(std::string(kMaps) + "?watch=1&resourceVersion=" + std::to_string(present + 1));
@@ -144,7 +144,7 @@ TEST(Watch, FromAVersionToComeBeginsBehindIt) {
   EXPECT_EQ(sink->names(), (Names{"ADDED:b"}));
 }
 
-TEST(Watch, AReceiverThatIsFullLosesItsWatchAndNobodyElse) {
+TEST(Watch, AFullReceiverLosesItsWatchAndNoOtherDoes) {
   TestServer server;
   const auto slow = server.watch(std::string(kMaps) + "?watch=1");
   slow->capacity = 0;

@@ -32,7 +32,7 @@ TEST(Webhooks, WhatIgnoreMeans) {
   // A refusal is no failure.
   world.script["b"] = [](const auto& asked) { return denied(asked, "no"); };
   EXPECT_EQ(world.create("n").code, 403);
-  // And a patch that does not fit is not ignored either.
+  // A patch that cannot be applied is not ignored either.
   world.script = {{"a", [](const auto& asked) { return patch(asked, R"([{"op":"remove","path":"/none"}])"); }}};
   EXPECT_EQ(world.create("n").code, 500);
 }
@@ -106,7 +106,7 @@ TEST(Webhooks, ARequestDoesNotWaitLongerThanAMinute) {
   ASSERT_TRUE(sink->answered());
   EXPECT_EQ(sink->response->status, 504);
   world.server.advance(seconds(60));
-  EXPECT_EQ(world.told, (Texts{"a", "b"}));
+  EXPECT_EQ(world.called, (Texts{"a", "b"}));
   EXPECT_EQ(world.server.get(kMaps + "/m").code, 404);
 }
 
@@ -117,7 +117,7 @@ TEST(Webhooks, TheTimeOfAnAnswerIsTheTimeOfTheWrite) {
   const auto sink = world.server.send(api::Method::kPost, kMaps, R"({"metadata":{"name":"m"}})");
   world.server.advance(seconds(5));
   world.server.webhooks.answer_next(allowed(world.server.webhooks.asked.front()));
-  world.server.settle();
+  world.server.run_until_idle();
   ASSERT_TRUE(sink->answered());
   EXPECT_EQ(sink->response->status, 201);
 }
@@ -147,15 +147,15 @@ TEST(Webhooks, AnObjectThatChangesMeanwhileIsShownAgain) {
   const auto sink = world.server.send(api::Method::kPatch, kMaps + "/m", R"({"data":{"b":"2"}})",
                                       {{"content-type", "application/merge-patch+json"}});
   ASSERT_EQ(world.server.webhooks.open.size(), 1U);
-  // Others are not held up by a webhook that takes its time.
+  // A slow webhook does not delay other requests.
   world.script["a"] = [](const auto& asked) { return allowed(asked); };
   ASSERT_EQ(world.server.merge(kMaps + "/m", R"({"data":{"c":"3"}})").code, 200);
   world.server.webhooks.answer_next(
       patch(world.server.webhooks.asked.front(), R"([{"op":"add","path":"/data/w","value":"1"}])"));
-  world.server.settle();
+  world.server.run_until_idle();
   ASSERT_TRUE(sink->answered());
   EXPECT_EQ(sink->response->status, 200);
-  EXPECT_EQ(world.told.size(), 3U);
+  EXPECT_EQ(world.called.size(), 3U);
   EXPECT_EQ(world.server.webhooks.asked.back().review.string_at({"request", "oldObject", "data", "c"}), "3");
   EXPECT_EQ(api::to_text(*world.server.get(kMaps + "/m").body.find("data")), R"({"a":"1","b":"2","c":"3"})");
 }
@@ -172,7 +172,7 @@ TEST(Webhooks, QuestionsUnderWayAreBounded) {
   EXPECT_FALSE(sinks.front()->answered());
   ASSERT_TRUE(sinks.back()->answered());
   EXPECT_EQ(sinks.back()->response->status, 500);
-  EXPECT_NE(sinks.back()->response->body.find("too many questions"), std::string::npos);
+  EXPECT_NE(sinks.back()->response->body.find("too many calls"), std::string::npos);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ TEST(Webhooks, UpdatesAndDeletions) {
             R"(admission webhook "a.hooks.dev" denied the request: DELETE)");
   const Json& options = *world.server.webhooks.asked.back().review.at({"request", "options"});
   EXPECT_EQ(api::to_text(options), R"({"apiVersion":"meta.k8s.io/v1","gracePeriodSeconds":7,"kind":"DeleteOptions"})");
-  EXPECT_EQ(world.server.remove(kMaps).code, 409);  // the collection: one of it is kept
+  EXPECT_EQ(world.server.remove(kMaps).code, 409);  // the collection is deleted except for one object
   EXPECT_EQ(world.server.merge(kMaps + "/m", R"({"data":{"a":"3"}})").code, 200);
   EXPECT_EQ(world.server.remove(kMaps + "/m").code, 200);
 }
@@ -122,7 +122,7 @@ TEST(Webhooks, ScalesAreScales) {
   ASSERT_EQ(scaled.code, 200) << scaled.text;
   EXPECT_EQ(scaled.body.at({"spec", "replicas"})->if_int64(), 3);
   EXPECT_EQ(world.server.merge(sets + "/w", R"({"spec":{"replicas":5}})").code, 200);
-  EXPECT_EQ(world.told.size(), 1U);
+  EXPECT_EQ(world.called.size(), 1U);
 }
 
 TEST(Webhooks, BindingsTokensAndConnections) {

@@ -72,7 +72,7 @@ inline std::string host(const TestWebhooks::Asked& asked) {
 struct World {
   explicit World(AdmissionRules rules = {}) : server(ApiServer::Controllers::kUnknown, std::move(rules)) {
     server.webhooks.answers = [this](const TestWebhooks::Asked& asked) -> std::optional<Result<api::Response>> {
-      told.push_back(host(asked));
+      called.push_back(host(asked));
       const auto found = script.find(host(asked));
       return found == script.end() ? allowed(asked) : found->second(asked);
     };
@@ -96,7 +96,7 @@ struct World {
 
   TestServer server;
   std::map<std::string, TestWebhooks::Answers> script;
-  Texts told;
+  Texts called;
 };
 
 /// Adds a member of data.

@@ -4,14 +4,14 @@
 namespace spillway::apiserver::webhook_tests {
 namespace {
 
-TEST(Webhooks, NobodyIsAskedWithoutARule) {
+TEST(Webhooks, NoWebhookIsCalledWithoutARule) {
   World world;
   world.mutating("pods", rules(R"("*")", R"("pods")"));
   EXPECT_EQ(world.create("m").code, 201);
-  EXPECT_TRUE(world.told.empty());
+  EXPECT_TRUE(world.called.empty());
 }
 
-TEST(Webhooks, AnObjectIsChangedThenJudged) {
+TEST(Webhooks, AnObjectIsChangedThenValidated) {
   World world;
   world.validating("a-judge");
   world.mutating("b-second");
@@ -29,7 +29,7 @@ TEST(Webhooks, AnObjectIsChangedThenJudged) {
   const Answer made = world.create("m");
   ASSERT_EQ(made.code, 201) << made.text;
   EXPECT_EQ(api::to_text(*made.body.find("data")), R"({"a":"1","first":"set","second":"set"})");
-  EXPECT_EQ(world.told, (Texts{"a-first", "b-second", "a-judge"}));
+  EXPECT_EQ(world.called, (Texts{"a-first", "b-second", "a-judge"}));
   EXPECT_EQ(api::to_text(*world.server.get(kMaps + "/m").body.find("data")),
             R"({"a":"1","first":"set","second":"set"})");
 }
@@ -57,7 +57,7 @@ TEST(Webhooks, TheQuestion) {
       R"("system:authenticated"],"username":"admin"}})");
 }
 
-TEST(Webhooks, ARefusalIsTold) {
+TEST(Webhooks, ARefusalIsReported) {
   World world;
   world.validating("a");
   world.script["a"] = [](const auto& asked) { return denied(asked, "not this one"); };
@@ -121,22 +121,22 @@ TEST(Webhooks, IfNeededIsAskedOnceMore) {
   world.mutating("d-again", kAgain);
   world.script["c-changes"] = adds("c");
   ASSERT_EQ(world.create("m").code, 201);
-  EXPECT_EQ(world.told, (Texts{"a-again", "b-never", "c-changes", "d-again", "a-again"}));
-  // Nothing is changed after it: once is enough.
-  world.told.clear();
+  EXPECT_EQ(world.called, (Texts{"a-again", "b-never", "c-changes", "d-again", "a-again"}));
+  // The webhook is not called again if no later one changes the object.
+  world.called.clear();
   world.script.clear();
   world.script["a-again"] = adds("a");
   ASSERT_EQ(world.create("n").code, 201);
-  EXPECT_EQ(world.told, (Texts{"a-again", "b-never", "c-changes", "d-again"}));
-  // Each changes what the other sees: not without end.
-  world.told.clear();
+  EXPECT_EQ(world.called, (Texts{"a-again", "b-never", "c-changes", "d-again"}));
+  // Two webhooks that undo each other's changes are not called without end.
+  world.called.clear();
   int count = 0;
   const auto counts = [&count](const auto& asked) {
     return patch(asked, fmt::format(R"([{{"op":"add","path":"/data/n","value":"{}"}}])", ++count));
   };
   world.script = {{"a-again", counts}, {"d-again", counts}};
   ASSERT_EQ(world.create("o").code, 201);
-  EXPECT_EQ(world.told, (Texts{"a-again", "b-never", "c-changes", "d-again", "a-again", "d-again"}));
+  EXPECT_EQ(world.called, (Texts{"a-again", "b-never", "c-changes", "d-again", "a-again", "d-again"}));
 }
 
 TEST(Webhooks, NamespacesAndObjectsAreSelected) {
@@ -148,7 +148,7 @@ TEST(Webhooks, NamespacesAndObjectsAreSelected) {
   ASSERT_EQ(world.server.merge("/api/v1/namespaces/default", R"({"metadata":{"labels":{"hooks":"on"}}})").code, 200);
   EXPECT_EQ(world.server.post(kMaps, R"({"metadata":{"name":"n"}})").code, 201);
   EXPECT_EQ(world.server.post(kMaps, R"({"metadata":{"name":"o","labels":{"h":"1"}}})").code, 403);
-  // Taking the label away does not get round it.
+  // Removing the label does not avoid the webhook.
   EXPECT_EQ(world.server.merge(kMaps + "/m", R"({"metadata":{"labels":{"h":null}}})").code, 403);
 }
 
@@ -234,7 +234,7 @@ TEST(Webhooks, AreKnownAfterARestart) {
   EXPECT_EQ(world.create("m").code, 403);
 }
 
-TEST(Webhooks, APlugInThatIsOffAsksNobody) {
+TEST(Webhooks, ADisabledPlugInCallsNoWebhook) {
   for (const bool mutating : {false, true}) {
     AdmissionRules off;
     off.mutating_webhooks = mutating;
@@ -243,7 +243,7 @@ TEST(Webhooks, APlugInThatIsOffAsksNobody) {
     world.mutating("a");
     world.validating("b");
     EXPECT_EQ(world.create("m").code, 201);
-    EXPECT_EQ(world.told, Texts{mutating ? "a" : "b"});
+    EXPECT_EQ(world.called, Texts{mutating ? "a" : "b"});
   }
 }
 
@@ -257,13 +257,13 @@ TEST(Webhooks, WhatIsAskedOfWhomFollowsTheConfigurations) {
   };
   world.mutating("w", rules(R"("*")", R"("pods")"));
   EXPECT_EQ(world.create("a").code, 201);
-  EXPECT_EQ(world.told.size(), 0U);
+  EXPECT_EQ(world.called.size(), 0U);
   ask_about("configmaps");
   EXPECT_EQ(world.create("b").code, 201);
-  EXPECT_EQ(world.told.size(), 1U);
+  EXPECT_EQ(world.called.size(), 1U);
   ask_about("pods");
   EXPECT_EQ(world.create("c").code, 201);
-  EXPECT_EQ(world.told.size(), 1U);
+  EXPECT_EQ(world.called.size(), 1U);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ class WriteRaces : public ::testing::Test {
         [](const Result<store::WriteResult>& result) { EXPECT_TRUE(result && result->committed); });
   }
 
-  /// The pod is gone and another of its name is there.
+  /// Replaces the pod by another one of the same name.
   void replace_below() {
     change_below([](api::Json& pod) {
       pod["metadata"]["uid"] = "another";
@@ -45,8 +45,8 @@ class WriteRaces : public ::testing::Test {
     });
   }
 
-  int settled(const std::shared_ptr<TestSink>& sink) {
-    server.settle();
+  int code_when_idle(const std::shared_ptr<TestSink>& sink) {
+    server.run_until_idle();
     EXPECT_TRUE(sink->answered());
     return sink->answered() ? sink->response->status : 0;
   }
@@ -76,8 +76,8 @@ TEST_F(WriteRaces, APatchBesideADeletionKeepsBoth) {
     if (patch_first) patched = patch();
     const auto deleted = server.begin(api::Method::kDelete, kPod);
     if (!patch_first) patched = patch();
-    EXPECT_EQ(settled(patched), 200);
-    EXPECT_EQ(settled(deleted), 200);
+    EXPECT_EQ(code_when_idle(patched), 200);
+    EXPECT_EQ(code_when_idle(deleted), 200);
     const Answer pod = server.get(kPod);
     EXPECT_EQ(pod.string_at({"metadata", "labels", "b"}), "1");
     EXPECT_NE(pod.string_at({"metadata", "deletionTimestamp"}), "") << "the deletion was undone";
@@ -91,9 +91,9 @@ TEST_F(WriteRaces, TwoPatchesOfDifferentFieldsAreBothKept) {
   const auto second = server.begin(api::Method::kPatch, kPod, R"({"metadata":{"labels":{"y":"2"}}})", kMerge);
   const auto status =
       server.begin(api::Method::kPatch, std::string(kPod) + "/status", R"({"status":{"phase":"Running"}})", kMerge);
-  EXPECT_EQ(settled(first), 200);
-  EXPECT_EQ(settled(second), 200);
-  EXPECT_EQ(settled(status), 200);
+  EXPECT_EQ(code_when_idle(first), 200);
+  EXPECT_EQ(code_when_idle(second), 200);
+  EXPECT_EQ(code_when_idle(status), 200);
   const Answer pod = server.get(kPod);
   EXPECT_EQ(pod.string_at({"metadata", "labels", "x"}), "1");
   EXPECT_EQ(pod.string_at({"metadata", "labels", "y"}), "2");
@@ -104,8 +104,8 @@ TEST_F(WriteRaces, EachAnswerShowsWhatItsOwnWriteMade) {
   create_pod();
   const auto first = server.begin(api::Method::kPatch, kPod, R"({"metadata":{"labels":{"app":"x"}}})", kMerge);
   const auto second = server.begin(api::Method::kPatch, kPod, R"({"metadata":{"labels":{"app":"y"}}})", kMerge);
-  ASSERT_EQ(settled(first), 200);
-  ASSERT_EQ(settled(second), 200);
+  ASSERT_EQ(code_when_idle(first), 200);
+  ASSERT_EQ(code_when_idle(second), 200);
   const api::Json one = api::parse_json(first->response->body).value();
   const api::Json two = api::parse_json(second->response->body).value();
   EXPECT_EQ(one.string_at({"metadata", "labels", "app"}), "x");
@@ -113,7 +113,7 @@ TEST_F(WriteRaces, EachAnswerShowsWhatItsOwnWriteMade) {
   EXPECT_NE(one.string_at({"metadata", "resourceVersion"}), two.string_at({"metadata", "resourceVersion"}));
 }
 
-/// Another writer's change comes right behind it, before it is answered.
+/// Another write follows before the first one is answered.
 TEST_F(WriteRaces, AnAnswerDoesNotShowWhatOverwroteItsWrite) {
   create_pod();
   api::Json other = server.get(kPod).body;
@@ -123,7 +123,7 @@ TEST_F(WriteRaces, AnAnswerDoesNotShowWhatOverwroteItsWrite) {
   server.store().write(
       {"/registry/pods/default/p", std::make_shared<const std::string>(api::to_text(other)), std::nullopt},
       [](const Result<store::WriteResult>& result) { EXPECT_TRUE(result && result->committed); });
-  ASSERT_EQ(settled(mine), 200);
+  ASSERT_EQ(code_when_idle(mine), 200);
   const api::Json answer = api::parse_json(mine->response->body).value();
   const Answer present = server.get(kPod);
   EXPECT_EQ(answer.string_at({"metadata", "labels", "app"}), "mine");
@@ -139,8 +139,8 @@ TEST_F(WriteRaces, OfTwoPutsOfOneVersionOneIsRefused) {
   const auto first = server.begin(api::Method::kPut, kPod, api::to_text(pod), kJson);
   pod["metadata"]["labels"]["app"] = "y";
   const auto second = server.begin(api::Method::kPut, kPod, api::to_text(pod), kJson);
-  EXPECT_EQ(settled(first), 200);
-  EXPECT_EQ(settled(second), 409);
+  EXPECT_EQ(code_when_idle(first), 200);
+  EXPECT_EQ(code_when_idle(second), 409);
   EXPECT_EQ(server.get(kPod).string_at({"metadata", "labels", "app"}), "x");
 }
 
@@ -148,8 +148,8 @@ TEST_F(WriteRaces, OfTwoCreationsOneIsRefused) {
   const std::string body = R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}})";
   const auto first = server.begin(api::Method::kPost, kPods, body, kJson);
   const auto second = server.begin(api::Method::kPost, kPods, body, kJson);
-  EXPECT_EQ(settled(first), 201);
-  EXPECT_EQ(settled(second), 409);
+  EXPECT_EQ(code_when_idle(first), 201);
+  EXPECT_EQ(code_when_idle(second), 409);
 }
 
 TEST_F(WriteRaces, OfTwoBindingsOneIsRefused) {
@@ -160,8 +160,8 @@ TEST_F(WriteRaces, OfTwoBindingsOneIsRefused) {
   };
   const auto first = bind("n1");
   const auto second = bind("n2");
-  EXPECT_EQ(settled(first), 201);
-  EXPECT_EQ(settled(second), 409);
+  EXPECT_EQ(code_when_idle(first), 201);
+  EXPECT_EQ(code_when_idle(second), 409);
   EXPECT_EQ(server.get(kPod).string_at({"spec", "nodeName"}), "n1");
 }
 
@@ -170,8 +170,8 @@ TEST_F(WriteRaces, ABindingBesideADeletionDoesNotBringThePodBack) {
   const auto deleted = server.begin(api::Method::kDelete, kPod);
   const auto bound = server.begin(api::Method::kPost, std::string(kPod) + "/binding",
                                   R"({"metadata":{"name":"p"},"target":{"kind":"Node","name":"n1"}})", kJson);
-  EXPECT_EQ(settled(deleted), 200);
-  EXPECT_EQ(settled(bound), 404);
+  EXPECT_EQ(code_when_idle(deleted), 200);
+  EXPECT_EQ(code_when_idle(bound), 404);
   EXPECT_EQ(server.get(kPod).code, 404);
 }
 
@@ -182,7 +182,7 @@ TEST_F(WriteRaces, ADeletionOfAUidLeavesTheNextOfThatName) {
       api::Method::kDelete, kPod,
       R"({"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0,"preconditions":{"uid":")" + uid + "\"}}",
       kJson);
-  EXPECT_EQ(settled(sink), 409);
+  EXPECT_EQ(code_when_idle(sink), 409);
   expect_another_untouched();
 }
 
@@ -193,7 +193,7 @@ TEST_F(WriteRaces, ADeletionOfAVersionLeavesALaterOne) {
   const auto sink = server.begin(
       api::Method::kDelete, kPod,
       R"({"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"resourceVersion":")" + version + "\"}}", kJson);
-  EXPECT_EQ(settled(sink), 409);
+  EXPECT_EQ(code_when_idle(sink), 409);
   EXPECT_EQ(server.get(kPod).body.at({"metadata", "deletionTimestamp"}), nullptr);
 }
 
@@ -203,7 +203,7 @@ TEST_F(WriteRaces, AStatusOfAUidIsNotWrittenOnTheNextOfThatName) {
   const auto sink =
       server.begin(api::Method::kPatch, std::string(kPod) + "/status",
                    R"({"metadata":{"uid":")" + uid + R"("},"status":{"phase":"Failed","reason":"Evicted"}})", kMerge);
-  EXPECT_EQ(settled(sink), 422) << "a patch that would change the uid";
+  EXPECT_EQ(code_when_idle(sink), 422) << "a patch that would change the uid";
   expect_another_untouched();
 }
 
@@ -213,7 +213,7 @@ TEST_F(WriteRaces, APutOfAUidIsNotWrittenOnTheNextOfThatName) {
   pod.erase({"metadata", "resourceVersion"});
   pod["metadata"]["labels"]["app"] = "mine";
   replace_below();
-  EXPECT_EQ(settled(server.begin(api::Method::kPut, kPod, api::to_text(pod), kJson)), 409);
+  EXPECT_EQ(code_when_idle(server.begin(api::Method::kPut, kPod, api::to_text(pod), kJson)), 409);
   expect_another_untouched();
 }
 
@@ -223,7 +223,7 @@ TEST_F(WriteRaces, ABindingOfAUidIsNotMadeForTheNextOfThatName) {
   const auto sink =
       server.begin(api::Method::kPost, std::string(kPod) + "/binding",
                    R"({"metadata":{"name":"p","uid":")" + uid + R"("},"target":{"kind":"Node","name":"n1"}})", kJson);
-  EXPECT_EQ(settled(sink), 409);
+  EXPECT_EQ(code_when_idle(sink), 409);
   EXPECT_EQ(server.get(kPod).string_at({"spec", "nodeName"}), "");
 }
 
@@ -238,12 +238,12 @@ TEST_F(WriteRaces, AnEvictionDoesNotGoOnToTheNextOfThatName) {
   const auto sink = server.begin(
       api::Method::kPost, std::string(kPod) + "/eviction",
       R"({"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"p","namespace":"default"}})", kJson);
-  EXPECT_EQ(settled(sink), 409);
+  EXPECT_EQ(code_when_idle(sink), 409);
   expect_another_untouched();
 }
 
 /// The pod is pending when the eviction is evaluated, and runs when it is to be deleted.
-TEST_F(WriteRaces, AnEvictionOfAPodThatBeginsToRunIsJudgedAgain) {
+TEST_F(WriteRaces, AnEvictionOfAPodThatBeginsToRunIsDecidedAgain) {
   create_pod();
   server.post("/apis/policy/v1/namespaces/default/poddisruptionbudgets",
               R"({"metadata":{"name":"b"},"spec":{"minAvailable":1,"selector":{"matchLabels":{"app":"a"}}}})");
@@ -252,7 +252,7 @@ TEST_F(WriteRaces, AnEvictionOfAPodThatBeginsToRunIsJudgedAgain) {
     pod["status"] = *api::parse_json(R"({"phase":"Running","conditions":[{"type":"Ready","status":"True"}]})");
   });
   EXPECT_EQ(
-      settled(server.begin(
+      code_when_idle(server.begin(
           api::Method::kPost, std::string(kPod) + "/eviction",
           R"({"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"p","namespace":"default"}})", kJson)),
       429);
@@ -263,7 +263,7 @@ TEST_F(WriteRaces, AnEvictionOfAPendingPodThatChangesGoesOn) {
   create_pod();
   change_below([](api::Json& pod) { pod["metadata"]["labels"]["more"] = "b"; });
   EXPECT_EQ(
-      settled(server.begin(
+      code_when_idle(server.begin(
           api::Method::kPost, std::string(kPod) + "/eviction",
           R"({"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"p","namespace":"default"}})", kJson)),
       201);
@@ -284,12 +284,12 @@ TEST_F(WriteRaces, AnEvictionOfAnUnreadyPodThatBecomesReadyIsRefused) {
   const auto sink = server.begin(
       api::Method::kPost, std::string(kPod) + "/eviction",
       R"({"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"p","namespace":"default"}})", kJson);
-  EXPECT_EQ(settled(sink), 429);
+  EXPECT_EQ(code_when_idle(sink), 429);
   EXPECT_NE(sink->response->body.find("still being processed"), std::string::npos) << sink->response->body;
   EXPECT_EQ(server.get(kPod).text.find("DisruptionTarget"), std::string::npos);
 }
 
-/// The first of two spends the last disruption; both were decided on the same budget.
+/// The first of two evictions spends the last disruption; both were decided on the same budget.
 TEST_F(WriteRaces, TwoEvictionsAtOnceDoNotSpendOneDisruptionTwice) {
   server.post("/apis/policy/v1/namespaces/default/poddisruptionbudgets",
               R"({"metadata":{"name":"b"},"spec":{"minAvailable":1,"selector":{"matchLabels":{"app":"a"}}}})");
@@ -312,8 +312,8 @@ TEST_F(WriteRaces, TwoEvictionsAtOnceDoNotSpendOneDisruptionTwice) {
   };
   const auto first = evict("x");
   const auto second = evict("y");
-  EXPECT_EQ(settled(first), 201);
-  EXPECT_EQ(settled(second), 429);
+  EXPECT_EQ(code_when_idle(first), 201);
+  EXPECT_EQ(code_when_idle(second), 429);
 }
 
 TEST_F(WriteRaces, RequestsOfOneTurnAreAnsweredOnceEach) {
@@ -323,7 +323,7 @@ TEST_F(WriteRaces, RequestsOfOneTurnAreAnsweredOnceEach) {
     sinks.push_back(server.begin(api::Method::kPatch, kPod,
                                  R"({"metadata":{"labels":{"n":")" + std::to_string(i) + "\"}}}", kMerge));
   }
-  server.settle();
+  server.run_until_idle();
   for (const auto& sink : sinks) {
     ASSERT_TRUE(sink->answered());
     EXPECT_EQ(sink->response->status, 200);

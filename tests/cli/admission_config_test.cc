@@ -39,18 +39,18 @@ std::string error_of(const Files& files) {
   return found ? "" : found.error().text();
 }
 
-TEST(AdmissionFile, SaysWhatPodSecurityIsTold) {
+TEST(AdmissionFile, ConfiguresPodSecurity) {
   const auto found = read(
       with("defaults:\n  enforce: baseline\n  enforce-version: v1.25\n  warn: restricted\nexemptions:\n"
            "  usernames: [system:serviceaccount:a:b]\n  runtimeClasses: [vm.example]\n  namespaces: [kube-system]\n"));
   ASSERT_TRUE(found) << found.error().text();
-  const podsecurity::Configuration& told = found->pod_security;
-  EXPECT_EQ(told.defaults.enforce.text(), "baseline:v1.25");
-  EXPECT_EQ(told.defaults.audit.text(), "privileged:latest");
-  EXPECT_EQ(told.defaults.warn.text(), "restricted:latest");
-  EXPECT_EQ(told.exempt_users, std::vector<std::string>{"system:serviceaccount:a:b"});
-  EXPECT_EQ(told.exempt_runtime_classes, std::vector<std::string>{"vm.example"});
-  EXPECT_EQ(told.exempt_namespaces, std::vector<std::string>{"kube-system"});
+  const podsecurity::Configuration& parsed = found->pod_security;
+  EXPECT_EQ(parsed.defaults.enforce.text(), "baseline:v1.25");
+  EXPECT_EQ(parsed.defaults.audit.text(), "privileged:latest");
+  EXPECT_EQ(parsed.defaults.warn.text(), "restricted:latest");
+  EXPECT_EQ(parsed.exempt_users, std::vector<std::string>{"system:serviceaccount:a:b"});
+  EXPECT_EQ(parsed.exempt_runtime_classes, std::vector<std::string>{"vm.example"});
+  EXPECT_EQ(parsed.exempt_namespaces, std::vector<std::string>{"kube-system"});
   EXPECT_TRUE(found->warnings.empty());
 }
 

@@ -48,7 +48,7 @@ TEST(ControllerFlags, WithoutTheTaintManagerNoTaintEvicts) {
   EXPECT_EQ(eviction_mode_of(off), "timeout");
 }
 
-TEST(ControllerFlags, ATimeoutThatNobodyWaitsForIsNamed) {
+TEST(ControllerFlags, ATimeoutWithoutEffectIsNamed) {
   EXPECT_THAT(flags_without_effect(parse({"--pod-eviction-timeout", "3m"})),
               ElementsAre(Field(&FlagWithoutEffect::flag, "--pod-eviction-timeout")));
   EXPECT_THAT(flags_without_effect(parse({"--pod-eviction-timeout", "3m", "--compat", "v1.7"})), IsEmpty());

@@ -54,7 +54,7 @@ TEST(Explain, LeadsWithTheAnswer) {
   const std::string text = explain(eviction_of_hog(), std::nullopt, Paint::kNone);
   EXPECT_EQ(
       text.substr(0, text.find('\n')),
-      "pod shop/hog was evicted by n1 at 2023-11-14 22:13:20.000Z: memory.available was 99Mi, below its threshold of "
+      "pod shop/hog was evicted by n1 at 2023-11-14T22:13:20.000Z: memory.available was 99Mi, below its threshold of "
       "100Mi");
 }
 
@@ -129,18 +129,18 @@ TEST(Explain, AmountsOfAResourceHaveItsUnit) {
 }
 
 TEST(Explain, APodWithoutTroubleIsInNoDanger) {
-  Decision standing;
-  standing.at = WallTime(seconds(1'700'000'000));
-  standing.by = "n1";
-  standing.area = policy::Area::kEviction;
-  standing.verdict = policy::Verdict::kRests;
-  standing.action = "evict";
-  standing.subject = {.kind = "Node", .ns = {}, .name = "n1", .uid = {}};
-  standing.reasons = {{ReasonCode::kNoThresholdMet, {}}};
-  standing.candidates = {candidate("hog", ReasonCode::kRankedFirst, 400, "above-request"),
+  Decision decision;
+  decision.at = WallTime(seconds(1'700'000'000));
+  decision.by = "n1";
+  decision.area = policy::Area::kEviction;
+  decision.verdict = policy::Verdict::kRests;
+  decision.action = "evict";
+  decision.subject = {.kind = "Node", .ns = {}, .name = "n1", .uid = {}};
+  decision.reasons = {{ReasonCode::kNoThresholdMet, {}}};
+  decision.candidates = {candidate("hog", ReasonCode::kRankedFirst, 400, "above-request"),
                          candidate("modest", ReasonCode::kRankedLater, -195, "")};
-  standing.candidates_total = 2;
-  EXPECT_EQ(headline(standing, api::PodKey{"shop", "modest"}),
+  decision.candidates_total = 2;
+  EXPECT_EQ(headline(decision, api::PodKey{"shop", "modest"}),
             "pod shop/modest is in no danger of eviction: no threshold of node n1 is met; it is 2 of 2 in the order");
 }
 
@@ -197,7 +197,7 @@ TEST(Explain, PaintsOnATerminalOnly) {
 TEST(Explain, SaysWhatItMeansForAnotherPod) {
   EXPECT_EQ(
       headline(eviction_of_hog(), api::PodKey{"shop", "modest-but-long"}),
-      "pod shop/modest-but-long was not evicted at 2023-11-14 22:13:20.000Z: pod shop/hog went instead; it is 2 of "
+      "pod shop/modest-but-long was not evicted at 2023-11-14T22:13:20.000Z: pod shop/hog went instead; it is 2 of "
       "2 in the order of eviction");
 }
 
@@ -211,7 +211,7 @@ TEST(Explain, SaysWhyNothingIsEvicted) {
   EXPECT_EQ(headline(decision, std::nullopt), "node n1: nothing is evicted: no threshold is met");
 }
 
-TEST(Explain, TellsWhatTheOtherEstimatorsSayAndOfTheBlindZone) {
+TEST(Explain, ReportsTheOtherEstimatorsAndTheBlindZone) {
   Decision decision = eviction_of_hog();
   decision.reasons.insert(decision.reasons.begin(), {ReasonCode::kEstimateDisagrees,
                                                      {{"estimator", std::string("available")},
@@ -224,12 +224,12 @@ TEST(Explain, TellsWhatTheOtherEstimatorsSayAndOfTheBlindZone) {
                                {"threshold_bytes", std::int64_t{50} << 20},
                                {"blind_zone_bytes", std::int64_t{95} << 20}}});
   const std::string text = explain(decision, std::nullopt, Paint::kNone);
-  EXPECT_NE(text.find("was evicted by n1 at 2023-11-14 22:13:20.000Z: memory.available was 99Mi"), std::string::npos);
+  EXPECT_NE(text.find("was evicted by n1 at 2023-11-14T22:13:20.000Z: memory.available was 99Mi"), std::string::npos);
   EXPECT_NE(text.find("    measured as \"available\": 400Mi available, 301Mi more than as \"workingset\", no pressure: "
                       "they disagree\n"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("    the kernel's OOM killer may come before memory.available falls to 50Mi: about 95Mi cannot "
+  EXPECT_NE(text.find("    the kernel's OOM killer may act before memory.available falls to 50Mi: about 95Mi cannot "
                       "be used\n"),
             std::string::npos)
       << text;
@@ -245,7 +245,7 @@ TEST(Explain, PrintsDecisionsOfRoomsItDoesNotKnow) {
                        {{"resource", std::string("memory")}, {"asked_bytes", std::int64_t{1} << 31}}}};
   EXPECT_EQ(
       headline(decision, std::nullopt),
-      "pod shop/web was not admitted by n1 at 1970-01-01 00:00:00.000Z: insufficient resource: resource memory, asked "
+      "pod shop/web was not admitted by n1 at 1970-01-01T00:00:00.000Z: insufficient resource: resource memory, asked "
       "2Gi");
 }
 

@@ -9,7 +9,7 @@ namespace {
 FirstScreen one_node() {
   return {.nodes = {"vm"},
           .memory = gibibytes(24),
-          .kubernetes = "v1.32.0",
+          .kubernetes = "v1.36.0",
           .container_runtime = {},
           .program = "spillway",
           .kubeconfig = "/var/lib/spillway/kubeconfig"};
@@ -17,7 +17,7 @@ FirstScreen one_node() {
 
 TEST(FirstScreen, OneNodeWhosePodsAreProcesses) {
   EXPECT_EQ(first_screen(one_node(), Paint::kNone),
-            "Ready: 1 node (vm, 24Gi of memory), Kubernetes 1.32, processes as pods (no images).\n"
+            "Ready: 1 node (vm, 24Gi of memory), Kubernetes 1.36, processes as pods (no images).\n"
             "\n"
             "  Use        export KUBECONFIG=/var/lib/spillway/kubeconfig\n"
             "             kubectl get pods -A\n"
@@ -45,10 +45,11 @@ TEST(FirstScreen, SeveralNodesWithAContainerRuntimeWhosePodsRunOn) {
   screen.pods_run_on = true;
   const std::string text = first_screen(screen, Paint::kNone);
   EXPECT_TRUE(
-      text.starts_with("Ready: 4 nodes (n-1 n-2 n-3 ..., 256Mi of memory each), Kubernetes 1.32, pods in "
+      text.starts_with("Ready: 4 nodes (n-1 n-2 n-3 ..., 256Mi of memory each), Kubernetes 1.36, pods in "
                        "containerd://1.7.22.\n"))
       << text;
-  EXPECT_NE(text.find("Ctrl-C (the pods run on, and the next start takes them over)\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("Ctrl-C (the pods keep running, and the next start takes them over)\n"), std::string::npos)
+      << text;
 }
 
 TEST(FirstScreen, ThroughSudoBothLinesAreForTheUserWhoTypedIt) {
@@ -68,7 +69,7 @@ TEST(FirstScreen, ThroughSudoBothLinesAreForTheUserWhoTypedIt) {
 TEST(FirstScreen, AServerWithoutNodes) {
   FirstScreen screen = one_node();
   screen.nodes.clear();
-  EXPECT_TRUE(first_screen(screen, Paint::kNone).starts_with("Ready: API server without nodes, Kubernetes 1.32.\n"));
+  EXPECT_TRUE(first_screen(screen, Paint::kNone).starts_with("Ready: API server without nodes, Kubernetes 1.36.\n"));
 }
 
 TEST(FirstScreen, PathsCanBePasted) {
@@ -84,7 +85,7 @@ TEST(FirstScreen, ColoursAreOnlyForTerminals) {
 
 TEST(FirstScreen, WhatANodeWaitsFor) {
   EXPECT_EQ(waiting_line("vm", std::nullopt), "Waiting for node vm: it has not registered yet\n");
-  EXPECT_EQ(waiting_line("vm", ""), "Waiting for node vm: it has not reported that it is ready\n");
+  EXPECT_EQ(waiting_line("vm", ""), "Waiting for node vm: it is not ready yet\n");
   EXPECT_EQ(waiting_line("vm", "container runtime is down\n\x1b[2J"),
             "Waiting for node vm: container runtime is down ?[2J\n");
 }

@@ -142,7 +142,7 @@ TEST(FlowConfig, JsonIsReadAsWell) {
   EXPECT_EQ(std::ranges::find(found->levels, "system", &flow::Level::name)->limit, flow::Level::Limit::kReject);
 }
 
-TEST(FlowConfig, MistakesInASchemaAreToldWithTheirPlace) {
+TEST(FlowConfig, MistakesInASchemaAreReportedWithTheirPlace) {
   const auto wrong = [](std::string_view from, std::string_view to) { return error_of(changed(kSchema, from, to)); };
   EXPECT_EQ(wrong("matchingPrecedence: 700", "matchingPrecedense: 700"),
             "flow.yaml:6: spec[matchingPrecedense]: unknown (did you mean matchingPrecedence?)");
@@ -169,7 +169,7 @@ TEST(FlowConfig, MistakesInASchemaAreToldWithTheirPlace) {
   EXPECT_EQ(wrong("k8s.io/v1", "k8s.io/v1beta3"), "flow.yaml:1: apiVersion: expected flowcontrol.apiserver.k8s.io/v1");
 }
 
-TEST(FlowConfig, MistakesInALevelAreToldWithTheirPlace) {
+TEST(FlowConfig, MistakesInALevelAreReportedWithTheirPlace) {
   const auto wrong = [](std::string_view from, std::string_view to) { return error_of(changed(kLevel, from, to)); };
   EXPECT_EQ(wrong("Limited", "Exempt"), "flow.yaml:5: spec[type]: expected Limited");
   EXPECT_EQ(wrong("lendablePercent: 20", "lendablePercent: 101"),

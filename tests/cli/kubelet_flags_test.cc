@@ -57,8 +57,8 @@ constexpr KubeletFlag kKubeletFlags[] = {
     {"--enable-load-reader", "x"},
     {"--enable-server", "true"},
     {"--enforce-node-allocatable", "pods"},
-    {"--event-burst", "x"},
-    {"--event-qps", "x"},
+    {"--event-burst", "7"},
+    {"--event-qps", "7"},
     {"--event-storage-age-limit", "x"},
     {"--event-storage-event-limit", "x"},
     {"--eviction-hard", "memory.available<100Mi"},
@@ -104,7 +104,7 @@ constexpr KubeletFlag kKubeletFlags[] = {
     {"--machine-id-file", "x"},
     {"--make-iptables-util-chains", "x"},
     {"--manifest-url", "x"},
-    {"--manifest-url-header", "x"},
+    {"--manifest-url-header", "a:b"},
     {"--max-housekeeping-interval", "x"},
     {"--max-open-files", "x"},
     {"--max-pods", "5"},
@@ -127,7 +127,7 @@ constexpr KubeletFlag kKubeletFlags[] = {
     {"--protect-kernel-defaults", "true"},
     {"--provider-id", "x"},
     {"--qos-reserved", "x"},
-    {"--read-only-port", "x"},
+    {"--read-only-port", "7"},
     {"--register-node", "true"},
     {"--register-schedulable", "true"},
     {"--register-with-taints", "a=b:NoSchedule"},
@@ -168,7 +168,7 @@ constexpr KubeletFlag kKubeletFlags[] = {
     {"--volume-plugin-dir", "x"},
     {"--volume-stats-agg-period", "x"},
 };
-constexpr std::size_t kWithoutEffect = 65;
+constexpr std::size_t kWithoutEffect = 55;
 
 std::variant<AgentCommand, std::string> parse_agent(const std::vector<std::string>& flags) {
   std::vector<const char*> words{"spillway", "agent", "--print-config"};
@@ -221,7 +221,15 @@ TEST(KubeletFlags, NameTheNodeAndItsCloud) {
 }
 
 TEST(KubeletFlags, TheVersionIsWhatKubeadmParses) {
-  EXPECT_EQ(std::get<std::string>(parse_agent({"--version"})), "Kubernetes v1.32.0\n");
+  EXPECT_EQ(std::get<std::string>(parse_agent({"--version"})), "Kubernetes v1.36.0\n");
+}
+
+TEST(KubeletFlags, HeadersOfTheAddressOfStaticPodsAddUp) {
+  const AgentCommand command =
+      parsed({"--manifest-url=http://h/pods", "--manifest-url-header=a:1,b:x:y", "--manifest-url-header=a:2"});
+  EXPECT_EQ(command.node.config.flags.string_at({"staticPodURL"}), "http://h/pods");
+  EXPECT_EQ(api::to_text(*command.node.config.flags.find("staticPodURLHeader")), R"({"a":["1","2"],"b":["x:y"]})");
+  EXPECT_TRUE(std::holds_alternative<std::string>(parse_agent({"--manifest-url-header=a"})));
 }
 
 }  // namespace

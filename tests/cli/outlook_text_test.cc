@@ -67,8 +67,13 @@ Outlook cron_outlook(const Json& row, WallTime now) {
 Outlook service_outlook(const Json& row, WallTime now) {
   const auto service = api::decode<api::Service>(*row.find("object")).value();
   const std::string external(row.find("object")->string_at({"spec", "externalName"}));
-  return outlook::explain_service(
-      {service, external, objects_at<api::Pod>(row, "pods"), objects_at<api::EndpointSlice>(row, "slices"), {}}, now);
+  return outlook::explain_service({service,
+                                   external,
+                                   objects_at<api::Pod>(row, "pods"),
+                                   objects_at<api::EndpointSlice>(row, "slices"),
+                                   {},
+                                   std::string(row.string_at({"notCarried"}))},
+                                  now);
 }
 
 Outlook autoscaler_outlook(const Json& row, WallTime now) {
@@ -208,7 +213,7 @@ TEST(OutlookText, SaysOfObjectsWhatTheRowsSay) {
   }
 }
 
-/// The document with some of its members and elements gone, and some elements twice.
+/// The document with some members and elements removed, and some elements twice.
 Json worn(const Json& document, Rng& rng) {
   constexpr std::uint32_t kGonePpm = 60'000;
   if (const Json::Object* members = document.if_object()) {
@@ -306,7 +311,7 @@ TEST(OutlookText, WhatAnObjectSaysMovesNoTerminal) {
   outlook.parts = {{"pods", {{"a" + evil, "running", {{"node", evil}}}}, 1}};
   const std::string text = explain(outlook, Paint::kNone);
   EXPECT_EQ(text.find_first_of("\x1b\x07\r\xff"), std::string::npos) << text;
-  EXPECT_EQ(std::ranges::count(text, '\n'), 8) << text;  // no line of its own
+  EXPECT_EQ(std::ranges::count(text, '\n'), 8) << text;  // no line of its own for that row
 }
 
 TEST(OutlookText, JsonHasTheSentenceAndTheFacts) {

@@ -30,7 +30,7 @@ std::string error_of(const std::string& members) {
   return found ? "" : found.error().text();
 }
 
-/// The one profile with these members, each line indented by four.
+/// The only profile with these members, each line indented by four.
 Profile profile_of(const std::string& members) {
   const auto found = read("profiles:\n  - schedulerName: mine\n" + members);
   if (!found) {
@@ -272,7 +272,7 @@ TEST(SchedulerConfig, SaysThatAShareOfNodesMattersToExtendersAlone) {
   ASSERT_TRUE(config);
   ASSERT_EQ(config->warnings.size(), 1U);
   EXPECT_EQ(config->warnings[0],
-            "s.yaml:3: percentageOfNodesToScore: without extenders all nodes are looked at: has no effect here");
+            "s.yaml:3: percentageOfNodesToScore: without extenders all nodes are checked: has no effect here");
 }
 
 /// Parses the text of scheduler_document() again.

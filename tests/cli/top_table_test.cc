@@ -42,9 +42,9 @@ Reason foreseen(Reason reason, double seconds) {
 }
 
 NodeRow row(std::string node, std::vector<Reason> reasons) {
-  Decision standing;
-  standing.reasons = std::move(reasons);
-  return {std::move(node), "Ready", std::move(standing), {}};
+  Decision decision;
+  decision.reasons = std::move(reasons);
+  return {std::move(node), "Ready", std::move(decision), {}};
 }
 
 std::string order_of(std::vector<NodeRow> rows) {
@@ -55,7 +55,7 @@ std::string order_of(std::vector<NodeRow> rows) {
 
 TEST(TopTable, TheNearestThresholdOfEachNodeAndThePodThatWouldGo) {
   NodeRow first = row("n1", {memory(300, 100, 1000), inodes(60, 50, 1000)});
-  first.standing->candidates = {
+  first.decision->candidates = {
       {{.kind = "Pod", .ns = "kube-system", .name = "spared"}, {ReasonCode::kCriticalPodSpared, {}}, ""},
       {{.kind = "Pod", .ns = "shop", .name = "hog"}, {ReasonCode::kRankedFirst, {}}, ""}};
   EXPECT_EQ(top_table({first, row("n2", {foreseen(memory(300, 100, 1000), 90)})}, Paint::kNone),
@@ -73,7 +73,7 @@ TEST(TopTable, MemoryIsShownUnlessAnotherSignalIsNear) {
 TEST(TopTable, FitsTheScreen) {
   NodeRow first = row("node-with-a-long-name", {memory(300, 100, 1000)});
   first.state = "Ready,MemoryPressure";
-  first.standing->candidates = {
+  first.decision->candidates = {
       {{.kind = "Pod", .ns = "shop", .name = "hog-7d9f8c6b5-x2x4z"}, {ReasonCode::kRankedFirst, {}}, ""}};
   const std::string text = top_table({first}, Paint::kNone, Width::kUsual, 80);
   EXPECT_EQ(text,
@@ -93,28 +93,28 @@ TEST(TopTable, LeastMemoryFirst) {
 
 TEST(TopTable, WideHasARowForEachThreshold) {
   NodeRow first = row("n1", {memory(300, 100, 1000), inodes(60, 50, 1000)});
-  first.standing->candidates = {{{.kind = "Pod", .ns = "shop", .name = "hog"}, {ReasonCode::kRankedFirst, {}}, ""}};
+  first.decision->candidates = {{{.kind = "Pod", .ns = "shop", .name = "hog"}, {ReasonCode::kRankedFirst, {}}, ""}};
   EXPECT_EQ(top_table({first}, Paint::kNone, Width::kWide),
             "NODE   STATE   SIGNAL              AVAILABLE   THRESHOLD   LEFT    MET IN   NEXT EVICTED\n"
             "n1     Ready   nodefs.inodesFree   60          50          10      -        shop/hog\n"
             "n1     Ready   memory.available    300Mi       100Mi       200Mi   -        -\n");
 }
 
-TEST(TopTable, AThresholdThatIsMetIsMetNow) {
+TEST(TopTable, AThresholdThatIsReachedIsReachedNow) {
   EXPECT_EQ(top_table({row("n1", {memory(60, 100, 1000)})}, Paint::kTerminal),
             "NODE   STATE   SIGNAL             AVAILABLE   THRESHOLD   LEFT    MET IN   NEXT EVICTED\n"
             "\x1b[31mn1     Ready   memory.available   60Mi        100Mi       -40Mi   now      -\x1b[0m\n");
 }
 
 TEST(TopTable, ANodeThatIsSilentSaysWhy) {
-  EXPECT_EQ(top_table({{"n1", "NotReady", {}, "not asked, because it is not Ready"}}, Paint::kNone),
+  EXPECT_EQ(top_table({{"n1", "NotReady", {}, "not read, because it is not Ready"}}, Paint::kNone),
             "NODE   STATE      SIGNAL   AVAILABLE   THRESHOLD   LEFT   MET IN   NEXT EVICTED\n"
             "n1     NotReady   -        -           -           -      -        -\n"
-            "\nn1: not asked, because it is not Ready\n");
+            "\nn1: not read, because it is not Ready\n");
   EXPECT_EQ(top_table({}, Paint::kNone), "No nodes.\n");
 }
 
-TEST(TopTable, MetComesBeforeForeseenBeforeTheSmallerShareBeforeSilent) {
+TEST(TopTable, SortsReachedThenForeseenThenTheSmallerShareThenSilent) {
   EXPECT_EQ(order_of({{"e", "NotReady", {}, "gone"},
                       row("d", {memory(500, 100, 1000)}),
                       row("c", {memory(400, 100, 1000)}),
@@ -136,8 +136,8 @@ TEST(TopTable, WhatIsForeseenForLaterThanAnHourIsNotForeseen) {
 TEST(TopTable, AnUnmeasuredThresholdIsNotTheNearest) {
   const NodeRow some =
       row("n", {{ReasonCode::kObservationMissing, {{"signal", std::string("pid.available")}}}, memory(300, 100, 1000)});
-  ASSERT_NE(nearest_threshold(*some.standing), nullptr);
-  EXPECT_EQ(policy::text_fact(*nearest_threshold(*some.standing), "signal"), "memory.available");
+  ASSERT_NE(nearest_threshold(*some.decision), nullptr);
+  EXPECT_EQ(policy::text_fact(*nearest_threshold(*some.decision), "signal"), "memory.available");
 }
 
 /// The UTF-8 form.
@@ -196,8 +196,8 @@ TEST(TopTable, WhatANodeSaysMovesNoTerminal) {
     const std::string evil = "x" + each + "[2J\n" + each + "]0;PWNED\x07\t";
     NodeRow shown = row("n1" + evil, {memory(300, 100, 1000)});
     shown.state = "Ready,MemoryPressure" + evil;
-    shown.standing->reasons.front().facts.front() = {"signal", "memory.available" + evil};
-    shown.standing->candidates = {
+    shown.decision->reasons.front().facts.front() = {"signal", "memory.available" + evil};
+    shown.decision->candidates = {
         {{.kind = "Pod", .ns = "a" + evil, .name = "b" + evil}, {ReasonCode::kRankedFirst, {}}, ""}};
     const NodeRow silent{"n2" + evil, "NotReady" + evil, {}, "why" + evil};
     for (const Width width : {Width::kUsual, Width::kWide}) {

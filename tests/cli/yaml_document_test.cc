@@ -53,7 +53,7 @@ TEST(Yaml, BoundsWhatAliasesExpandTo) {
   EXPECT_EQ(json_of(text), "error f:6: more than 250000 values; do aliases multiply?");
 }
 
-TEST(Yaml, AnAliasStandsForWhatItNamesWithItsPlaces) {
+TEST(Yaml, AnAliasIsReplacedByItsAnchorWithItsPlaces) {
   const auto document = parse("f", "a: &a\n  b: [x, 1e3]\nc: *a\nd: [*a, &n, *n]\ne: {*a : 1}\n");
   EXPECT_EQ(document.error().text(), "f:5: a key must be a string");
   const auto good = parse("f", "a: &a\n  b: [x, 1e3]\nc: *a\nd: [*a, &n , *n]\n");
@@ -64,8 +64,8 @@ TEST(Yaml, AnAliasStandsForWhatItNamesWithItsPlaces) {
   EXPECT_EQ(good->origins.at("c[b][1]").line, 2);
   EXPECT_EQ(good->origins.at("c[b][1]").text, "1e3");
   EXPECT_EQ(good->origins.at("d[0][b][0]").text, "x");
-  EXPECT_EQ(json_of("a: &a [*a]\n"), "error f:1: an alias stands inside of what it names");
-  EXPECT_EQ(json_of("a: &a {b: *a}\n"), "error f:1: an alias stands inside of what it names");
+  EXPECT_EQ(json_of("a: &a [*a]\n"), "error f:1: an alias is inside of the node that it names");
+  EXPECT_EQ(json_of("a: &a {b: *a}\n"), "error f:1: an alias is inside of the node that it names");
 }
 
 TEST(Yaml, FindsPlacesByPath) {

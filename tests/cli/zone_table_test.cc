@@ -70,22 +70,22 @@ TEST(ZoneTable, WhatHoldsEverythingIsSaidBelow) {
   EXPECT_NE(text.find("\nEvery zone is fully disrupted"), std::string::npos) << text;
 }
 
-TEST(ZoneTable, NodesThatNobodyHasLookedAtYet) {
+TEST(ZoneTable, NodesThatWereNotCheckedYet) {
   Json document = list({});
   document["newNodes"] = std::int64_t{2};
   document["lookEverySeconds"] = 5.0;
   EXPECT_EQ(zone_table(document, Paint::kNone),
-            "2 nodes are new: the controllers have not looked at them yet; they look every 5s.\n");
+            "2 nodes are new: the controllers have not synced them yet; they sync every 5s.\n");
   document = list({zone("::a", "Normal", 3, 3, 0.1)});
   document["newNodes"] = std::int64_t{1};
   document["lookEverySeconds"] = 5.0;
   EXPECT_NE(zone_table(document, Paint::kNone)
-                .find("\n\nOne node is new: the controllers have not looked at it yet; they look every 5s.\n"),
+                .find("\n\nOne node is new: the controllers have not synced it yet; they sync every 5s.\n"),
             std::string::npos);
 }
 
 TEST(ZoneTable, NoZones) {
-  EXPECT_EQ(zone_table(list({}), Paint::kNone), "No zones: no nodes are known.\n");
+  EXPECT_EQ(zone_table(list({}), Paint::kNone), "No zones: there are no nodes.\n");
 }
 
 }  // namespace

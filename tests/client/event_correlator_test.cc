@@ -1,4 +1,4 @@
-// Goal: what an object has to say is heard, and no object drowns the others.
+// Goal: the events of every object are sent, and no object crowds out the others.
 #include "client/event_correlator.h"
 
 #include <fmt/format.h>
@@ -67,7 +67,7 @@ TEST_F(EventCorrelatorTest, AnObjectSpeaksTwentyFiveTimesAndThenEveryFiveMinutes
   EXPECT_FALSE(say("m").passes);
 }
 
-TEST_F(EventCorrelatorTest, TheObjectHeardOfLongestAgoIsForgottenFirst) {
+TEST_F(EventCorrelatorTest, TheObjectWithTheOldestEventIsForgottenFirst) {
   for (int i = 0; i < 26; ++i) say("m");
   for (int i = 0; i < 99; ++i) say("m", fmt::format("q{}", i));
   EXPECT_FALSE(say("m").passes);

@@ -82,7 +82,7 @@ TEST_F(EventRecorderTest, WhatIsHeldBackIsCountedByTheNextThatGoesOut) {
 
 TEST_F(EventRecorderTest, WhatIsHeldBackDoesNotGoOutWithAnAnswer) {
   for (int i = 0; i < 30; ++i) record("n1", "Failed");
-  engine.answer(engine.take<SendCall>().id, 201, "{}");  // one had been counted
+  engine.answer(engine.take<SendCall>().id, 201, "{}");  // one event had been counted
   EXPECT_EQ(take_body().find("count")->if_int64(), 30);
   record("n1", "Failed");
   EXPECT_THAT(engine.commands, IsEmpty());
@@ -188,12 +188,12 @@ TEST(EventRecorder, MemoryIsBounded) {
   EXPECT_EQ(repeat.request.method, api::Method::kPatch);
   recorder.record({.kind = "Pod", .ns = "shop", .name = "p0"}, EventType::kNormal, "R", "m", engine.now);
   engine.collect();
-  EXPECT_THAT(engine.commands, IsEmpty());  // one at a time
+  EXPECT_THAT(engine.commands, IsEmpty());  // one write at a time
   engine.answer(repeat.id, 200, "{}");
   EXPECT_EQ(engine.take<SendCall>().request.method, api::Method::kPost) << "it was forgotten";
 }
 
-TEST(EventRecorder, ForgetsWhatWasNotHeardOfForLongest) {
+TEST(EventRecorder, ForgetsTheKeyWithTheOldestEvent) {
   ScriptedEngine engine;
   engine.start();
   EventRecorder recorder(engine.client, Rng(2), "c", "", {.known_max = 2});

@@ -1,4 +1,4 @@
-// An engine of a leader's term: nothing goes in or comes out once the term is over.
+// An engine of a leader's term: it receives and sends nothing once the term is over.
 #include "client/leader_election.h"
 #include "client/recording_engine.h"
 
@@ -34,7 +34,7 @@ TEST_F(FencedEngineTest, PassesEverythingWhileTheTermLasts) {
   fenced.start(at(seconds(1)));
   fenced.on_wakeup(at(seconds(5)));
   fenced.on_api_event(CallDone{7, api::Response{200, {}, "{}"}}, at(seconds(9)));
-  EXPECT_THAT(record.heard, ElementsAre("start", "wakeup", "done 7 200"));
+  EXPECT_THAT(record.received, ElementsAre("start", "wakeup", "done 7 200"));
   EXPECT_EQ(fenced.next_wakeup(), Instant(seconds(5)));
   EXPECT_THAT(fenced.take_api_commands(), SizeIs(1));
 }
@@ -42,13 +42,13 @@ TEST_F(FencedEngineTest, PassesEverythingWhileTheTermLasts) {
 TEST_F(FencedEngineTest, TheLastInstantOfTheTermIsOutsideIt) {
   fenced.start(at(seconds(1)));
   fenced.on_wakeup(at(seconds(10)));
-  EXPECT_THAT(record.heard, ElementsAre("start"));
+  EXPECT_THAT(record.received, ElementsAre("start"));
 }
 
-TEST_F(FencedEngineTest, AnswersAfterTheTermAreNotHeard) {
+TEST_F(FencedEngineTest, AnswersAfterTheTermAreDropped) {
   fenced.start(at(seconds(1)));
   fenced.on_api_event(CallDone{7, api::Response{200, {}, "{}"}}, at(seconds(11)));
-  EXPECT_THAT(record.heard, ElementsAre("start"));
+  EXPECT_THAT(record.received, ElementsAre("start"));
 }
 
 TEST_F(FencedEngineTest, CommandsLeftBehindAreNotSentAfterTheTerm) {
@@ -64,7 +64,7 @@ TEST_F(FencedEngineTest, AnotherTermDoesNotOpenItAgain) {
   fenced.on_wakeup(at(seconds(12)));
   record.commands.emplace_back(call(7));
   fenced.on_wakeup(at(seconds(3)));  // as if the leader had been elected once more
-  EXPECT_THAT(record.heard, IsEmpty());
+  EXPECT_THAT(record.received, IsEmpty());
   EXPECT_THAT(fenced.take_api_commands(), IsEmpty());
 }
 

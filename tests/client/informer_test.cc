@@ -133,7 +133,7 @@ TEST_F(InformerTest, ASilenceIsNotFollowedByTheWaitForAServerThatWasAway) {
 }
 
 /// An object that was written before a list began is in that list, or was deleted.
-TEST_F(InformerTest, TellsWhichListItHasReadToTheEnd) {
+TEST_F(InformerTest, ReportsWhichListItHasReadToTheEnd) {
   EXPECT_EQ(nodes.last_whole_list(), 0U);
   engine.start();
   EXPECT_EQ(nodes.lists_begun(), 1U);
@@ -214,7 +214,7 @@ TEST_F(InformerTest, AServerThatClosesAtOnceIsNotAskedInALoop) {
   EXPECT_THAT(engine.take<OpenWatch>().request.target, HasSubstr("resourceVersion=11&")) << "something came: at once";
 }
 
-TEST_F(InformerTest, AnEndThatIsToldTwiceOpensOneWatch) {
+TEST_F(InformerTest, AnEndThatIsReportedTwiceOpensOneWatch) {
   const CallId watch = begin();
   engine.advance(seconds(30));
   engine.deliver(WatchEnded{watch, {}});
@@ -226,7 +226,7 @@ TEST_F(InformerTest, AnEndThatIsToldTwiceOpensOneWatch) {
 TEST_F(InformerTest, AListThatIsAnsweredLateIsNotTakenAfterTheOneThatReplacedIt) {
   engine.start();
   const CallId late = engine.take<SendCall>().id;
-  engine.advance(seconds(13));  // timed out, asked again
+  engine.advance(seconds(13));  // timed out, and sent again
   const CallId second = engine.take<SendCall>().id;
   engine.answer(second, 200, list_document("20", node_document("n1", "15")));
   engine.answer(late, 200, list_document("10", node_document("n1", "7") + "," + node_document("n2", "8")));

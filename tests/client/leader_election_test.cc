@@ -15,7 +15,7 @@
 namespace spillway::client {
 namespace {
 
-/// One lease behind a resourceVersion, and candidates that reach it or do not.
+/// A lease with a resourceVersion, and candidates that can reach it or cannot.
 class Election : public ::testing::Test {
  protected:
   struct Answer {
@@ -126,7 +126,7 @@ TEST_F(Election, AStandbyTakesOverWithinTheLeaseTime) {
   const Instant killed = now.mono;
   advance(seconds(25));
   ASSERT_TRUE(b.elected);
-  EXPECT_LE(*b.elected - killed, seconds(15) + milliseconds(4400 + 100));  // and one jittered retry
+  EXPECT_LE(*b.elected - killed, seconds(15) + milliseconds(4400 + 100));  // plus one jittered retry
   EXPECT_EQ(holder(), "b");
   EXPECT_EQ(lease->at({"spec", "leaseTransitions"})->if_int64(), 1);
 }
@@ -167,7 +167,7 @@ TEST_F(Election, WhoLostTheLeaseTakesPartAgain) {
   EXPECT_EQ(holder(), "a");
 }
 
-TEST_F(Election, WhoLostItToAnotherStandsBy) {
+TEST_F(Election, ACandidateThatLostTheLeaseWaits) {
   Candidate& a = add("a");
   advance(seconds(5));
   a.reaches = false;
@@ -199,7 +199,7 @@ TEST_F(Election, AProcessThatWasStoppedDoesNotActWhenItContinues) {
   EXPECT_TRUE(a.lost);
 }
 
-TEST_F(Election, ALeaseGivenBackIsTakenAtTheNextLook) {
+TEST_F(Election, ALeaseGivenBackIsTakenAtTheNextRead) {
   Candidate& a = add("a");
   advance(seconds(5));
   Candidate& b = add("b");
@@ -222,7 +222,7 @@ TEST_F(Election, RandomOutagesNeverMakeTwo) {
       chosen.runs = !chosen.runs;
     }
     advance(milliseconds(static_cast<std::int64_t>(rng.below(20'000))));
-    if (chosen.lost) {  // its process ends, another begins
+    if (chosen.lost) {  // the process ends, and another one begins
       chosen.runs = false;
       add(fmt::format("{}", i));
     }
@@ -289,7 +289,7 @@ TEST_F(Election, ALeaseTakenLongAgoIsNotLedWhenTheAnswerIsReadAtLast) {
   advance(milliseconds(150));  // the first answer is read, the lease created
   ASSERT_EQ(holder(), "a");
   ASSERT_FALSE(a.elected);
-  a.runs = false;  // stopped before it reads that answer
+  a.runs = false;  // stopped before it has read that answer
   advance(seconds(10));
   a.runs = true;
   a.engine->on_api_event(a.answers.front().done, now);  // before any timer
@@ -320,7 +320,7 @@ TEST_F(Election, AConflictIsAnsweredByAReadNotByTheSameWriteAgain) {
   Candidate& a = add("a");
   advance(seconds(5));
   ASSERT_TRUE(a.elected);
-  lease->make({"metadata", "resourceVersion"}) = std::to_string(++version);  // another client annotated it
+  lease->make({"metadata", "resourceVersion"}) = std::to_string(++version);  // another client has annotated the lease
   sent.clear();
   advance(seconds(6));
   EXPECT_TRUE(a.engine->may_act(now));
@@ -339,7 +339,7 @@ TEST_F(Election, ALeaderThatReadsAnotherHolderEndsItsTermAtOnce) {
   EXPECT_EQ(holder(), "thief");
 }
 
-TEST_F(Election, ALeaseWithoutHolderOrDurationIsJudgedByOwnOptions) {
+TEST_F(Election, ALeaseWithoutHolderOrDurationExpiresByOwnOptions) {
   lease = *api::parse_json(R"({"metadata":{"resourceVersion":"1"},"spec":{"holderIdentity":"old"}})");
   Candidate& a = add("a");
   advance(seconds(14));

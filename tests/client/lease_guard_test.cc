@@ -19,12 +19,12 @@ class LeaseGuardTest : public ::testing::Test {
  protected:
   LeaseGuardTest()
       : guard({}, Rng(3),
-              {[this](Now) { told.emplace_back("free"); },
-               [this](const std::string& holder, Now) { told.push_back("held by " + holder); }}) {
+              {[this](Now) { reported.emplace_back("free"); },
+               [this](const std::string& holder, Now) { reported.push_back("held by " + holder); }}) {
     guard.start(now);
   }
 
-  /// Answers the look that is under way; exactly one is.
+  /// Answers the read that is under way; there must be exactly one.
   void answer(Result<api::Response> response) {
     const std::vector<ApiCommand> commands = guard.take_api_commands();
     ASSERT_THAT(commands, SizeIs(1));
@@ -48,7 +48,7 @@ class LeaseGuardTest : public ::testing::Test {
   }
 
   Now now{Instant(seconds(1000)), WallTime(seconds(1'767'225'600))};
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   LeaseGuard guard;
 };
 
@@ -56,58 +56,58 @@ TEST_F(LeaseGuardTest, NoLeaseIsFreeAndThatIsSaidOnce) {
   missing();
   advance(seconds(2));
   missing();
-  EXPECT_THAT(told, ElementsAre("free"));
+  EXPECT_THAT(reported, ElementsAre("free"));
 }
 
-TEST_F(LeaseGuardTest, AFirstLookTellsNothing) {
+TEST_F(LeaseGuardTest, AFirstReadDecidesNothing) {
   found("other", 1);
-  EXPECT_THAT(told, IsEmpty());
+  EXPECT_THAT(reported, IsEmpty());
 }
 
 TEST_F(LeaseGuardTest, ALeaseThatMovesIsHeld) {
   found("other", 1);
   advance(seconds(2));
   found("other", 1);
-  EXPECT_THAT(told, IsEmpty()) << "not renewed between the looks";
+  EXPECT_THAT(reported, IsEmpty()) << "not renewed between the looks";
   advance(seconds(2));
   found("other", 3);
-  EXPECT_THAT(told, ElementsAre("held by other"));
+  EXPECT_THAT(reported, ElementsAre("held by other"));
 }
 
-TEST_F(LeaseGuardTest, ALeaseThatStandsStillForItsTimeIsFree) {
+TEST_F(LeaseGuardTest, ALeaseThatIsNotRenewedForItsTimeIsFree) {
   found("dead", 1);
   for (int i = 0; i < 7; ++i) {
     advance(seconds(2));
     found("dead", 1);
   }
-  EXPECT_THAT(told, IsEmpty()) << "14 of 15 seconds";
+  EXPECT_THAT(reported, IsEmpty()) << "14 of 15 seconds";
   advance(seconds(2));
   found("dead", 1);
-  EXPECT_THAT(told, ElementsAre("free"));
+  EXPECT_THAT(reported, ElementsAre("free"));
 }
 
 TEST_F(LeaseGuardTest, AnEmptyHolderIsFreeAtOnce) {
   found("", 1);
-  EXPECT_THAT(told, ElementsAre("free"));
+  EXPECT_THAT(reported, ElementsAre("free"));
 }
 
-TEST_F(LeaseGuardTest, ALookThatFailsIsNotAFreeLease) {
+TEST_F(LeaseGuardTest, AFailedReadIsNotAFreeLease) {
   answer(make_error(ErrorCode::kServiceUnavailable, "refused"));
   advance(seconds(2));
   answer(api::Response{403, {}, R"({"kind":"Status","reason":"Forbidden","code":403})"});
-  EXPECT_THAT(told, IsEmpty());
+  EXPECT_THAT(reported, IsEmpty());
   advance(seconds(2));
   missing();
-  EXPECT_THAT(told, ElementsAre("free")) << "it goes on asking";
+  EXPECT_THAT(reported, ElementsAre("free")) << "it goes on asking";
 }
 
-TEST_F(LeaseGuardTest, WhoeverTakesTheLeaseLaterIsReported) {
+TEST_F(LeaseGuardTest, ALaterHolderOfTheLeaseIsReported) {
   missing();
   advance(seconds(2));
   found("late", 1);
   advance(seconds(2));
   found("late", 3);
-  EXPECT_THAT(told, ElementsAre("free", "held by late"));
+  EXPECT_THAT(reported, ElementsAre("free", "held by late"));
 }
 
 }  // namespace

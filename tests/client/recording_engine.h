@@ -14,7 +14,7 @@ namespace spillway::client {
 class RecordingEngine final : public ApiEngine {
  public:
   struct Record {
-    std::vector<std::string> heard;  // "start", "wakeup", "done 7 404"
+    std::vector<std::string> received;  // "start", "wakeup", "done 7 404"
     std::vector<ApiCommand> commands;
     std::optional<Instant> wakeup;
   };
@@ -23,7 +23,7 @@ class RecordingEngine final : public ApiEngine {
 
   std::string_view name() const override { return "recording"; }
 
-  void start(Now) override { record_.heard.emplace_back("start"); }
+  void start(Now) override { record_.received.emplace_back("start"); }
 
   void on_api_event(const ApiEvent& event, Now) override {
     std::string text = "event";
@@ -31,10 +31,10 @@ class RecordingEngine final : public ApiEngine {
       text = "done " + std::to_string(done->id);
       if (done->response) text += " " + std::to_string(done->response->status);
     }
-    record_.heard.push_back(std::move(text));
+    record_.received.push_back(std::move(text));
   }
 
-  void on_wakeup(Now) override { record_.heard.emplace_back("wakeup"); }
+  void on_wakeup(Now) override { record_.received.emplace_back("wakeup"); }
 
   std::optional<Instant> next_wakeup() const override { return record_.wakeup; }
 

@@ -31,7 +31,7 @@ class ShadowEngineTest : public ::testing::Test {
                                                      std::chrono::duration_cast<seconds>(difference.wanted).count()));
                  }}) {}
 
-  /// The inner engine leaves a call; what comes out of the shadow is returned.
+  /// Lets the inner engine send a call; returns the commands of the shadow.
   std::vector<ApiCommand> send(CallId id, api::Method method, std::string target) {
     inner.commands.emplace_back(SendCall{id, {method, std::move(target), {}, "{}"}});
     return shadow.take_api_commands();
@@ -63,16 +63,16 @@ TEST_F(ShadowEngineTest, NoWriteIsSentAndEachIsAnsweredOnce) {
     EXPECT_THAT(send(static_cast<CallId>(method), method, "/api/v1/nodes/n1"), IsEmpty());
   }
   EXPECT_EQ(shadow.next_wakeup(), now.mono) << "at once";
-  inner.heard.clear();
+  inner.received.clear();
   advance({});
-  EXPECT_THAT(inner.heard, SizeIs(5));  // four answers and the wake-up
-  EXPECT_EQ(inner.heard.front().substr(inner.heard.front().size() - 3), "404");
-  inner.heard.clear();
+  EXPECT_THAT(inner.received, SizeIs(5));  // four answers and the wake-up
+  EXPECT_EQ(inner.received.front().substr(inner.received.front().size() - 3), "404");
+  inner.received.clear();
   advance({});
-  EXPECT_THAT(inner.heard, ElementsAre("wakeup"));
+  EXPECT_THAT(inner.received, ElementsAre("wakeup"));
 }
 
-TEST_F(ShadowEngineTest, WhatIsWantedForLongIsADifferenceToldOnce) {
+TEST_F(ShadowEngineTest, AWriteThatIsWantedForLongIsReportedOnce) {
   shadow.start(now);
   for (int i = 0; i < 6; ++i) {
     send(10 + static_cast<CallId>(i), api::Method::kPatch, "/api/v1/nodes/n1");
@@ -106,7 +106,7 @@ TEST_F(ShadowEngineTest, EventsAreDropped) {
   EXPECT_THAT(send(2, api::Method::kPatch, "/api/v1/namespaces/default/events/n1.1"), IsEmpty());
   advance({});
   EXPECT_THAT(wanted, IsEmpty());
-  EXPECT_THAT(inner.heard, ElementsAre("start", "done 1 404", "done 2 404", "wakeup"));
+  EXPECT_THAT(inner.received, ElementsAre("start", "done 1 404", "done 2 404", "wakeup"));
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ TEST(WorkQueue, AnEarlierDueTimeWins) {
   EXPECT_EQ(queue.size(), 1U);
 }
 
-TEST(WorkQueue, ANameInProgressComesBackWhenItIsDone) {
+TEST(WorkQueue, ANameInProgressIsQueuedAgainWhenItIsDone) {
   WorkQueue queue;
   queue.add("a", kStart);
   ASSERT_EQ(queue.take(kStart), "a");
@@ -60,7 +60,7 @@ TEST(WorkQueue, RetriesBackOffUntilForgotten) {
   EXPECT_EQ(queue.next_due(), now + milliseconds(5));
 }
 
-TEST(WorkQueue, CountsWhatComesInAndWhatIsDue) {
+TEST(WorkQueue, CountsAddedAndDueNames) {
   WorkQueue queue;
   queue.add("a", kStart);
   queue.add("b", kStart + seconds(1));
@@ -77,7 +77,7 @@ TEST(WorkQueue, CountsWhatComesInAndWhatIsDue) {
   EXPECT_EQ(queue.retries(), 1U);
 }
 
-TEST(WorkQueue, ANameThatIsRemovedWhileItIsWorkedOnDoesNotComeBack) {
+TEST(WorkQueue, ANameThatIsRemovedInProgressIsNotQueuedAgain) {
   WorkQueue queue;
   queue.add("a", kStart);
   ASSERT_EQ(queue.take(kStart), "a");

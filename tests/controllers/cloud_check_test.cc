@@ -30,7 +30,7 @@ class Cloud : public ::testing::Test {
     advance(seconds(12));
   }
 
-  /// Answers what is asked from `machines`; nodes it does not name are running.
+  /// Advances the time; the cloud answers from `machines`, and other nodes run.
   void advance(Duration by) {
     for (Duration passed{}; passed < by; passed += seconds(1)) {
       if (const auto question = set->cloud_check().take_question()) {
@@ -67,7 +67,7 @@ class Cloud : public ::testing::Test {
 TEST_F(Cloud, AsksAboutNodesThatAreNotReadyOnly) {
   start(3);
   EXPECT_EQ(questions, 0);
-  machines["n0"] = InstanceState::kGone;  // but Ready: the cloud is not asked
+  machines["n0"] = InstanceState::kGone;  // but Ready: the cloud is not queried
   cluster.set_ready("n1", false);
   advance(seconds(12));
   EXPECT_THAT(asked, ElementsAre("n1"));
@@ -110,11 +110,11 @@ TEST_F(Cloud, AnErrorOrNoWordDeletesNothing) {
   const int before = questions;
   reachable = true;
   advance(seconds(12));
-  EXPECT_GT(questions, before);  // the controller still asks
+  EXPECT_GT(questions, before);  // the controller still queries the cloud
   EXPECT_FALSE(exists("n1"));
 }
 
-TEST_F(Cloud, AllOfThemGoneIsNotBelieved) {
+TEST_F(Cloud, AnAnswerThatAllAreGoneIsNotTrusted) {
   start(4);
   for (const char* node : {"n1", "n2"}) {
     machines[node] = InstanceState::kGone;
@@ -146,7 +146,7 @@ TEST_F(Cloud, DeletionsAreLimitedAndHeld) {
   EXPECT_FALSE(exists("n2"));
 }
 
-TEST_F(Cloud, ANodeThatCameBackMeanwhileStays) {
+TEST_F(Cloud, ANodeThatRecoveredMeanwhileStays) {
   start(3);
   cluster.set_ready("n1", false);
   cluster.advance(seconds(12));

@@ -63,8 +63,8 @@ void ClusterModel::start_controller() {
   options.monitor = config_;
   options.profile = profile_;
   options.status.retry_wait = Duration::zero();  // no time passes while a call is tried again
-  options.reconcile_nodes = false;               // has vectors of its own
-  options.live_lease_check = false;              // not in these lines
+  options.reconcile_nodes = false;               // reconciliation has vectors of its own
+  options.live_lease_check = false;              // not in the traces of these lines
   CloudCheck::Options cloud;
   cloud.enabled = cloud_;
   cloud.period = period_;
@@ -72,10 +72,10 @@ void ClusterModel::start_controller() {
   controller_ = std::make_unique<DrivenController>(
       DrivenController::Options{options, cloud, [this](const std::string& node) { return !fails("list_pods", node); }});
   controller_->start(now());
-  hear();
+  exchange_events();
 }
 
-/// The next one begins with the next pass.
+/// The new controller begins with the next pass.
 void ClusterModel::restart_controller() {
   controller_.reset();
   inbox_.clear();
@@ -84,7 +84,7 @@ void ClusterModel::restart_controller() {
 }
 
 /// Delivers all requests and answers under way between the controller and the API.
-void ClusterModel::hear() {
+void ClusterModel::exchange_events() {
   if (!controller_) return inbox_.clear();
   for (;;) {
     for (const client::ApiCommand& command : controller_->take_api_commands()) execute(command);
@@ -97,11 +97,11 @@ void ClusterModel::hear() {
 
 /// The controller's timers, at the time they are due in this step.
 void ClusterModel::run_due(Instant until) {
-  hear();
+  exchange_events();
   for (auto due = controller_->next_wakeup(); due && *due <= until; due = controller_->next_wakeup()) {
     past_ += std::max(*due - now().mono, Duration::zero());
     controller_->on_wakeup(now());
-    hear();
+    exchange_events();
   }
 }
 
@@ -143,7 +143,7 @@ void ClusterModel::answer_cloud() {
   }
   controller_->cloud().put_answer(std::move(answers));
   controller_->on_wakeup(now());
-  hear();
+  exchange_events();
 }
 
 template <typename T>

@@ -311,13 +311,13 @@ Json ClusterModel::run() {
     past_ = Duration::zero();
     for (; next < events.size() && integer(events[next], "t_ms") <= t_ms_; ++next) {
       apply(events[next]);
-      hear();
+      exchange_events();
     }
     for (auto& [name, machine] : machines_) {
       const std::int64_t since = t_ms_ - machine.first_post_ms;
       if (machine.exists && machine.up && since >= 0 && since % machine.period_ms == 0) post(machine);
     }
-    hear();
+    exchange_events();
     if (t_ms_ % period_ms == 0) pass();
     tick();
   }

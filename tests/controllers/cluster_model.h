@@ -59,16 +59,16 @@ class ClusterModel {
   bool status_due(const Machine& machine) const;
   std::vector<std::string> owned_conditions() const;
 
-  // The controller, and what reaches it.
+  // The controller, and the events that it receives.
   void start_controller();
   void restart_controller();
-  void hear();
+  void exchange_events();
   void run_due(Instant until);
   void pass();
   void tick();
   void answer_cloud();
 
-  // The API. Every change has a revision and goes to who watches.
+  // The API. Every change has a revision and is sent to all watchers.
   template <typename T>
   void publish(std::string_view collection, std::string_view type, const T& object);
   void changed(Machine& machine);

@@ -79,9 +79,9 @@ TEST_F(CronJobs, MakeOneJobForEachTime) {
   cluster.advance(minutes(3));
   EXPECT_THAT(jobs(), SizeIs(3));
   EXPECT_EQ(active(), 3U);
-  const std::string told = metrics.text();
-  EXPECT_THAT(told, HasSubstr("cronjob_controller_job_creation_skew_duration_seconds_count 3\n"));
-  EXPECT_THAT(told, HasSubstr("cronjob_controller_job_creation_skew_duration_seconds_bucket{le=\"1\"} 3\n"));
+  const std::string text = metrics.text();
+  EXPECT_THAT(text, HasSubstr("cronjob_controller_job_creation_skew_duration_seconds_count 3\n"));
+  EXPECT_THAT(text, HasSubstr("cronjob_controller_job_creation_skew_duration_seconds_bucket{le=\"1\"} 3\n"));
 }
 
 TEST_F(CronJobs, AreCountedByHowLateTheirJobsAre) {
@@ -90,9 +90,9 @@ TEST_F(CronJobs, AreCountedByHowLateTheirJobsAre) {
   cluster.fail(api::Method::kPost, "/jobs", 500, 8);
   cluster.advance(seconds(90));
   ASSERT_THAT(jobs(), SizeIs(1));
-  const std::string told = metrics.text();
-  EXPECT_THAT(told, HasSubstr("cronjob_controller_job_creation_skew_duration_seconds_bucket{le=\"1\"} 0\n"));
-  EXPECT_THAT(told, HasSubstr("cronjob_controller_job_creation_skew_duration_seconds_bucket{le=\"64\"} 1\n"));
+  const std::string text = metrics.text();
+  EXPECT_THAT(text, HasSubstr("cronjob_controller_job_creation_skew_duration_seconds_bucket{le=\"1\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("cronjob_controller_job_creation_skew_duration_seconds_bucket{le=\"64\"} 1\n"));
 }
 
 TEST_F(CronJobs, MakeNoJobTwiceWhateverIsLost) {
@@ -110,7 +110,7 @@ TEST_F(CronJobs, MakeNoJobTwiceWhateverIsLost) {
   EXPECT_THAT(cluster.events_about("tick"), Not(Contains(Key("MissingJob"))));
 }
 
-TEST_F(CronJobs, AskForEachJobOnceThoughTheirStatusComesLate) {
+TEST_F(CronJobs, CreateEachJobOnceThoughTheirStatusIsLate) {
   start();
   cluster.delay_events("/cronjobs", seconds(3));
   create_tick("{}");

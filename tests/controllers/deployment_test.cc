@@ -33,9 +33,9 @@ Json parsed(std::string_view text) {
   return api::parse_json(text).value();
 }
 
-Json template_change(std::string_view note) {
+Json template_change(std::string_view mark) {
   Json patch;
-  patch.make({"spec", "template", "metadata", "annotations", "note"}) = note;
+  patch.make({"spec", "template", "metadata", "annotations", "note"}) = mark;
   return patch;
 }
 
@@ -88,7 +88,7 @@ class Deployments : public ::testing::Test {
   }
 
   struct Counted {
-    std::int64_t all = 0;  // not on their way out
+    std::int64_t all = 0;  // pods that are not terminating
     std::int64_t ready = 0;
   };
 
@@ -188,7 +188,7 @@ TEST_F(Deployments, OfABrokenTemplateTheOldPodsStay) {
   cluster.advance(seconds(20));
   EXPECT_EQ(reason("Progressing"), "ProgressDeadlineExceeded");
   EXPECT_EQ(reason("Available"), "MinimumReplicasAvailable");
-  // Undone, as kubectl does it: the template of before.
+  // Rolled back as kubectl does it: by the former template.
   cluster.merge(kWeb, parsed(R"({"spec":{"template":{"metadata":{"annotations":null},
                                                      "spec":{"nodeSelector":null}}}})"));
   ASSERT_TRUE(until([this] { return is_complete(); }));
@@ -208,7 +208,7 @@ TEST_F(Deployments, RecreateStartsWhenTheLastOldPodIsGone) {
   start();
   create_web(3, parsed(R"({"strategy":{"type":"Recreate"}})"));
   ASSERT_TRUE(until([this] { return is_complete(); }));
-  cluster.set_up("n0", false);  // its pods do not end by themselves
+  cluster.set_up("n0", false);  // the node's pods do not end
   cluster.merge("/api/v1/nodes/n0", parsed(R"({"spec":{"unschedulable":true}})"));
   std::vector<std::string> stuck;
   for (const Json& pod : cluster.list(kPodsOfDefault)) {
@@ -261,9 +261,9 @@ TEST_F(Deployments, KeepAsMuchHistoryAsTheyAreAskedFor) {
   start();
   create_web(1, parsed(R"({"revisionHistoryLimit":2})"));
   ASSERT_TRUE(until([this] { return is_complete(); }));
-  for (const std::string_view note : {"b", "c", "d", "e"}) {
-    cluster.merge(kWeb, template_change(note));
-    ASSERT_TRUE(until([this] { return is_complete(); })) << note;
+  for (const std::string_view mark : {"b", "c", "d", "e"}) {
+    cluster.merge(kWeb, template_change(mark));
+    ASSERT_TRUE(until([this] { return is_complete(); })) << mark;
     cluster.advance(seconds(2));
   }
   EXPECT_EQ(sizes(), (std::map<std::string, std::int64_t>{{"c", 0}, {"d", 0}, {"e", 1}}));
@@ -338,7 +338,7 @@ TEST_F(Deployments, WhatIsSeenLateIsNotDoneTwice) {
   EXPECT_THAT(cluster.list(kSets), SizeIs(2));
 }
 
-TEST_F(Deployments, AWriteOfSomebodyElseIsNotOverwritten) {
+TEST_F(Deployments, AWriteOfAnotherClientIsNotOverwritten) {
   start();
   create_web(3);
   ASSERT_TRUE(until([this] { return is_complete(); }));

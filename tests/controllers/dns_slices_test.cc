@@ -34,10 +34,10 @@ class DnsSlices : public ::testing::Test {
         Rng(1), telemetry::Log()));
   }
 
-  /// As a process that alone uses the store.
+  /// Runs the clean-up of a process that alone uses the store.
   void clear_up(std::string own) { start(std::make_unique<dns::LeftSlices>(std::move(own), Rng(2), telemetry::Log())); }
 
-  /// As kill -9: nothing is deleted.
+  /// Ends the process as by kill -9: nothing is deleted.
   void kill() {
     for (const auto& each : engines) cluster.stop(*each);
     engines.clear();

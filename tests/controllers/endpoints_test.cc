@@ -176,7 +176,7 @@ TEST_F(ServiceEndpoints, AreRightWhateverIsLost) {
   EXPECT_THAT(cluster.list(kSlices), SizeIs(1));
 }
 
-TEST_F(ServiceEndpoints, ComeBackWhenSomebodyTakesThemAway) {
+TEST_F(ServiceEndpoints, AreRestoredAfterTheirDeletion) {
   start();
   create_service();
   create_pod(0);
@@ -205,7 +205,7 @@ TEST_F(ServiceEndpoints, OfOthersAreLeftAlone) {
   EXPECT_THAT(cluster.list(kSlices), SizeIs(2)) << "theirs, and what mirrors their Endpoints";
 }
 
-TEST_F(ServiceEndpoints, LeaveWithTheirService) {
+TEST_F(ServiceEndpoints, DisappearWithTheirService) {
   start();
   create_service();
   create_pod(0);
@@ -234,8 +234,8 @@ TEST_F(ServiceEndpoints, SayWhatWasRefused) {
   EXPECT_THAT(cluster.list(kSlices), SizeIs(1));
 }
 
-TEST_F(ServiceEndpoints, LooksAndChangesAreCounted) {
-  const auto looks = [this](std::string_view result) {
+TEST_F(ServiceEndpoints, SyncsAndChangesAreCounted) {
+  const auto syncs = [this](std::string_view result) {
     return metric_line(metrics, "endpoint_slice_controller_syncs", fmt::format("result=\"{}\"", result));
   };
   const auto changes = [this](std::string_view operation) {
@@ -243,20 +243,20 @@ TEST_F(ServiceEndpoints, LooksAndChangesAreCounted) {
   };
   start();
   cluster.advance(seconds(30));
-  const int before = std::stoi(looks("success"));
+  const int before = std::stoi(syncs("success"));
   cluster.fail(api::Method::kPost, "/endpointslices", 403, 1);
   create_service();
-  cluster.settle();
-  EXPECT_EQ(looks("error"), "1");
+  cluster.run_until_idle();
+  EXPECT_EQ(syncs("error"), "1");
   EXPECT_EQ(changes("create"), "0");
   cluster.advance(seconds(5));
-  EXPECT_GT(std::stoi(looks("success")), before);
+  EXPECT_GT(std::stoi(syncs("success")), before);
   EXPECT_EQ(changes("create"), "1");
   create_pod(1);
   cluster.advance(seconds(2));
   EXPECT_NE(changes("update"), "0");
   EXPECT_EQ(changes("delete"), "0");
-  EXPECT_EQ(looks("error"), "1");
+  EXPECT_EQ(syncs("error"), "1");
 }
 
 /// Nodes of two zones, and pods on each.

@@ -79,7 +79,7 @@ class WithEvictionBackoff : public ::testing::Test {
   Scheduler scheduler;
 };
 
-TEST_F(WithEvictionBackoff, AReplicaSetWaitsLongerEachTimeForThoseThatWereEvictedAndForNobodyElse) {
+TEST_F(WithEvictionBackoff, AReplicaSetWaitsLongerEachTimeForEvictedPodsOnly) {
   start_holding(1);
   cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 2));
   cluster.advance(seconds(2));
@@ -131,7 +131,7 @@ TEST_F(WithEvictionBackoff, OtherNodesOfADaemonSetDoNotWait) {
   evict("n0");
   cluster.advance(seconds(5));
   evict("n0");
-  cluster.advance(seconds(6));  // its own back-off is over after 2 s
+  cluster.advance(seconds(6));  // the pod's own back-off is over after 2 s
   EXPECT_EQ(pods_by_node(), (std::map<std::string, int>{{"n1", 1}}));
   evict("n1");
   cluster.advance(seconds(3));

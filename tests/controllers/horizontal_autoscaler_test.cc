@@ -95,7 +95,7 @@ class Autoscalers : public ::testing::Test {
     cluster.create(kAutoscalers, autoscaler);
   }
 
-  /// The next sync finds this usage: so many thousandths of a core by each of the pods.
+  /// Sets the usage for the next sync: thousandths of a core for each pod.
   void measure(int milli, int measured_pods, std::string_view at = "2030-01-01T00:00:00Z", int times = 1) {
     Json list = json(R"({"kind":"PodMetricsList","apiVersion":"metrics.k8s.io/v1beta1","items":[]})");
     for (int i = 1; i <= measured_pods; ++i) {
@@ -159,7 +159,7 @@ TEST_F(Autoscalers, GrowWithWhatIsUsed) {
   EXPECT_FALSE(status.string_at({"lastScaleTime"}).empty());
 }
 
-TEST_F(Autoscalers, LooksAndMetricsAreCounted) {
+TEST_F(Autoscalers, SyncsAndMetricsAreCounted) {
   create_web(2);
   measure(75, 2);
   cluster.delay_answers(Method::kGet, "/scale", seconds(2));
@@ -172,12 +172,12 @@ TEST_F(Autoscalers, LooksAndMetricsAreCounted) {
   EXPECT_EQ(
       metric("metric_computation_duration_seconds_sum", R"(action="scale_up",error="none",metric_type="Resource")"),
       "0");
-  cluster.advance(kOnePeriod * 2 + seconds(6));  // nothing is measured any more
+  cluster.advance(kOnePeriod * 2 + seconds(6));  // there are no measurements any more
   EXPECT_EQ(metric("reconciliations_total", R"(action="none",error="internal")"), "2");
   EXPECT_EQ(metric("metric_computation_total", R"(action="none",error="internal",metric_type="Resource")"), "2");
 }
 
-TEST_F(Autoscalers, AreLookedAtEveryFifteenSeconds) {
+TEST_F(Autoscalers, AreSyncedEveryFifteenSeconds) {
   create_web(2);
   cluster.requests.clear();
   create_autoscaler();
@@ -237,7 +237,7 @@ TEST_F(Autoscalers, ShrinkFiveMinutesAfterTheLastHigherRecommendation) {
   EXPECT_EQ(message("SuccessfulRescale"), "New size: 1; reason: All metrics below target");
 }
 
-TEST_F(Autoscalers, HoldForAsLongAsTheyAreTold) {
+TEST_F(Autoscalers, HoldForAsLongAsConfigured) {
   restart({.period = seconds(5), .down_stabilization = minutes(1)});
   create_web(4);
   measure(1, 4, "2030-01-01T00:00:00Z", kManyTimes);
@@ -248,7 +248,7 @@ TEST_F(Autoscalers, HoldForAsLongAsTheyAreTold) {
   EXPECT_EQ(replicas(), 1);
 }
 
-TEST_F(Autoscalers, HoldForAsLongAsTheyAreToldWithPoliciesToo) {
+TEST_F(Autoscalers, HoldForAsLongAsConfiguredWithPoliciesToo) {
   restart({.down_stabilization = Duration::zero()});
   create_web(4);
   measure(1, 4, "2030-01-01T00:00:00Z", kManyTimes);
@@ -261,7 +261,7 @@ TEST_F(Autoscalers, HoldForAsLongAsTheyAreToldWithPoliciesToo) {
   EXPECT_EQ(replicas(), 2);
 }
 
-TEST_F(Autoscalers, AreLookedAtAsOftenAsTheyAreTold) {
+TEST_F(Autoscalers, AreSyncedAsOftenAsConfigured) {
   restart({.period = seconds(30)});
   create_web(2);
   cluster.requests.clear();
@@ -270,7 +270,7 @@ TEST_F(Autoscalers, AreLookedAtAsOftenAsTheyAreTold) {
   EXPECT_EQ(std::ranges::count(cluster.requests, "GET " + kWeb + "/scale"), 3);
 }
 
-TEST_F(Autoscalers, TakeNoNoticeOfWhatTheyAreToldToTolerate) {
+TEST_F(Autoscalers, TolerateWhatIsConfigured) {
   restart({.tolerance = 0.5});
   create_web(2);
   measure(75, 2);  // half as much again as wanted
@@ -282,7 +282,7 @@ TEST_F(Autoscalers, TakeNoNoticeOfWhatTheyAreToldToTolerate) {
   EXPECT_EQ(replicas(), 4);
 }
 
-TEST_F(Autoscalers, CountPodsThatStartAsEarlyAsTheyAreTold) {
+TEST_F(Autoscalers, CountPodsThatStartAsEarlyAsConfigured) {
   restart({.start_periods = {.cpu_initialization = seconds(10)}});
   create_web(2);
   create_pods(2, api::format_time(cluster.now().wall - seconds(20)));
@@ -316,7 +316,7 @@ TEST_F(Autoscalers, BringTheirTargetIntoItsRangeWithoutAsking) {
   EXPECT_THAT(cluster.requests, Not(Contains(HasSubstr("metrics.k8s.io"))));
 }
 
-TEST_F(Autoscalers, LeaveATargetWithoutReplicasAlone) {
+TEST_F(Autoscalers, IgnoreATargetWithoutReplicas) {
   create_web(0);
   create_autoscaler();
   cluster.advance(minutes(1));
@@ -388,7 +388,7 @@ TEST_F(Autoscalers, DoNothingIfTwoScaleTheSamePods) {
   EXPECT_EQ(replicas(), 5);
 }
 
-TEST_F(Autoscalers, DoNotOverwriteWhatSomebodyElseHasJustScaled) {
+TEST_F(Autoscalers, DoNotOverwriteTheScaleThatAnotherClientHasJustSet) {
   create_web(2);
   measure(75, 2, "2030-01-01T00:00:00Z", kManyTimes);
   cluster.before(Method::kPut, kWeb + "/scale", [this] { cluster.merge(kWeb, json(R"({"spec":{"replicas":7}})")); });
@@ -410,7 +410,7 @@ TEST_F(Autoscalers, ScaleOnceThoughTheAnswerIsLost) {
   cluster.advance(seconds(5));
   EXPECT_EQ(replicas(), 3);
   cluster.advance(minutes(1));
-  EXPECT_LE(replicas(), 3);  // two pods of three: what is missing counts as nothing
+  EXPECT_LE(replicas(), 3);  // measurements of two pods of three: the missing one counts as zero
 }
 
 TEST_F(Autoscalers, DoNotCountReadingsFromBeforeAPodWasReady) {
@@ -436,7 +436,7 @@ TEST_F(Autoscalers, GrowAsFastAsTheirBehaviorSays) {
   EXPECT_EQ(replicas(), 4);
 }
 
-TEST_F(Autoscalers, AreLookedAtWhenTheyAreChanged) {
+TEST_F(Autoscalers, AreSyncedWhenTheyAreChanged) {
   create_web(2);
   create_autoscaler();
   cluster.advance(seconds(1));

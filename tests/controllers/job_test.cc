@@ -73,7 +73,7 @@ class Jobs : public ::testing::Test {
     return list;
   }
 
-  /// As its kubelet says it.
+  /// Ends a pod as its kubelet reports it.
   void end_pod(const Json& pod, std::string_view phase) {
     cluster.merge(kPodsThere + "/" + std::string(pod.string_at({"metadata", "name"})) + "/status",
                   Json::object({{"status", Json::object({{"phase", phase}})}}));
@@ -114,7 +114,7 @@ class Jobs : public ::testing::Test {
     return done();
   }
 
-  /// Runs pods to their end until the Job is over, and never more than `most` at once.
+  /// Completes pods until the Job is over; checks that never more than `most` are active.
   void complete(std::size_t most) {
     ASSERT_TRUE(until([this, most] {
       EXPECT_LE(active().size(), most);
@@ -146,28 +146,28 @@ TEST_F(Jobs, RunTheirPodsToCompletion) {
       "1");
 }
 
-TEST_F(Jobs, LooksAreCountedByWhatTheyDo) {
+TEST_F(Jobs, SyncsAreCountedByWhatTheyDo) {
   start();
   cluster.delay_answers(api::Method::kPost, "/pods", milliseconds(500));
   create_sum(R"({"completions":1})");
   ASSERT_TRUE(until([this] { return running().size() == 1; }));
   cluster.advance(seconds(3));
-  const auto looks = [this](std::string_view action, std::string_view result) {
+  const auto syncs = [this](std::string_view action, std::string_view result) {
     return metric("job_syncs_total",
                   fmt::format(R"(action="{}",completion_mode="NonIndexed",result="{}")", action, result));
   };
-  EXPECT_EQ(looks("pods_created", "success"), "1");
-  EXPECT_EQ(looks("pods_created", "error"), "");
-  EXPECT_NE(looks("tracking", "success"), "");
-  EXPECT_EQ(looks("pods_deleted", "success"), "");
+  EXPECT_EQ(syncs("pods_created", "success"), "1");
+  EXPECT_EQ(syncs("pods_created", "error"), "");
+  EXPECT_NE(syncs("tracking", "success"), "");
+  EXPECT_EQ(syncs("pods_deleted", "success"), "");
   EXPECT_EQ(
       metric("job_sync_duration_seconds_sum", R"(action="pods_created",completion_mode="NonIndexed",result="success")"),
       "0.5")
       << "until its writes are answered";
   cluster.fail(api::Method::kPatch, "/jobs/sum/status", 500, 1);
   cluster.merge(kSum, api::parse_json(R"({"spec":{"suspend":true}})").value());
-  cluster.settle();
-  EXPECT_EQ(looks("pods_deleted", "error"), "1");
+  cluster.run_until_idle();
+  EXPECT_EQ(syncs("pods_deleted", "error"), "1");
 }
 
 TEST_F(Jobs, CountEveryPodOnceWhateverIsLost) {
@@ -275,7 +275,7 @@ TEST_F(Jobs, ThatAreOverGoWithTheirTime) {
   complete(1);
   cluster.advance(seconds(90));
   ASSERT_FALSE(cluster.get(kSum).is_null());
-  // A user extends the time to live, and the cache does not show it yet.
+  // A user extends the time to live; the cache does not show it yet.
   cluster.delay_events("/jobs", seconds(60));
   cluster.merge(kSum, api::parse_json(R"({"spec":{"ttlSecondsAfterFinished":300}})").value());
   cluster.advance(seconds(20));

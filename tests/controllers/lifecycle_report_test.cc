@@ -81,7 +81,7 @@ TEST_F(Report, ZonesInTheirNormalState) {
   EXPECT_EQ(set->report().explain_node("a9", cluster.now()), std::nullopt);
 }
 
-TEST_F(Report, ANodeThatWasNotLookedAtYetIsNew) {
+TEST_F(Report, ANodeThatWasNotCheckedYetIsNew) {
   start(1);
   EXPECT_EQ(set->report().zones_document(cluster.now()).find("newNodes")->if_int64(), 0);
   cluster.add_node("c0", {{"topology.kubernetes.io/zone", "c"}});
@@ -98,7 +98,7 @@ TEST_F(Report, ANodeThatWasNotLookedAtYetIsNew) {
   EXPECT_EQ(node("c0").reasons.front().code, ReasonCode::kHeartbeatFresh);
 }
 
-TEST_F(Report, TheNextActComesWhenItSays) {
+TEST_F(Report, TheNextActIsAtTheReportedTime) {
   start(8);
   for (int i = 0; i < 4; ++i) cluster.set_up(fmt::format("a{}", i), false);
   while (zone("::a").waiting == 0) cluster.advance(milliseconds(100));
@@ -174,6 +174,13 @@ TEST_F(Report, ABareConfigMapHoldsEverything) {
   EXPECT_EQ(cluster.ready_status("b0"), "True");
   const api::Json document = set->report().zones_document(cluster.now());
   EXPECT_EQ(document.string_at({"brake", "code"}), "manual-hold");
+}
+
+TEST_F(Report, ARateHasTheDigitsOfItsFlag) {
+  start(2);
+  cluster.advance(seconds(6));
+  const std::string text = api::to_text(set->report().zones_document(cluster.now()));
+  EXPECT_NE(text.find(R"("nodesPerSecond":0.1,)"), text.npos) << text;
 }
 
 TEST(ManualHold, FindsTheZoneThatIsMeant) {

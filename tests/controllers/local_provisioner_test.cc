@@ -31,7 +31,7 @@ const std::string kClaimsPath = "/api/v1/namespaces/default/persistentvolumeclai
 const std::string kVolumesPath = "/api/v1/persistentvolumes";
 const std::string kClassesPath = "/apis/storage.k8s.io/v1/storageclasses";
 
-/// The machine of a provisioner: answers come a second later, as steps of the engine.
+/// The machine of a provisioner, which answers a second later, in steps of the engine.
 class ProvisionedMachine final : public client::ApiEngine, private LocalDirectories {
  public:
   explicit ProvisionedMachine(storage::LocalFolders folders)

@@ -40,7 +40,7 @@ class LostEvents : public ::testing::Test {
     cluster.stop(*scheduler);
   }
 
-  /// Lets time pass; at no moment are there more pods than that.
+  /// Advances the time; checks that the number of pods never exceeds `most`.
   void advance_without_surplus(Duration by, std::size_t most) {
     for (Duration passed{}; passed < by; passed += milliseconds(500)) {
       cluster.advance(milliseconds(500));
@@ -55,7 +55,7 @@ class LostEvents : public ::testing::Test {
   std::unique_ptr<Scheduler> scheduler;
 };
 
-/// A call ends after ten seconds; its effect happens all the same.
+/// A call times out after ten seconds; it takes effect nevertheless.
 TEST_F(LostEvents, AnAnswerLaterThanTheTimeOutMakesNoPodTooMany) {
   start(2);
   cluster.delay_answers(Method::kPost, kCreations, seconds(12));
@@ -98,7 +98,7 @@ TEST_F(LostEvents, ALostAnswerToADeletionRemovesNoPodTooMany) {
   EXPECT_THAT(cluster.pod_names(), SizeIs(3));
 }
 
-/// The set changes again and again while no event has shown that the pods are gone.
+/// The set changes repeatedly before an event shows that the pods are gone.
 TEST_F(LostEvents, ADeletionIsAskedForOnce) {
   start(2);
   cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 6));
@@ -120,7 +120,7 @@ TEST_F(LostEvents, ADeletionIsAskedForOnce) {
             3);
 }
 
-TEST_F(LostEvents, AnswersThatComeTwiceCountOnce) {
+TEST_F(LostEvents, RepeatedAnswersCountOnce) {
   start(2);
   cluster.repeat_answers();
   cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 10));
@@ -213,7 +213,7 @@ TEST_F(LostEvents, ADaemonPodThatIsGoneAlreadyGetsASuccessor) {
   EXPECT_NE(cluster.pod_names(), before);
 }
 
-/// Nothing of node n0 and of its lease arrives, while all others are heard of.
+/// Nothing arrives from node n0 and its lease, while all other events do.
 class UnheardNode : public LostEvents {
  protected:
   void deafen() {

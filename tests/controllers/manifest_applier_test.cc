@@ -73,7 +73,7 @@ class ManifestApplierTest : public ::testing::Test {
   ManifestApplier& applier = folder.applier;
 };
 
-TEST_F(ManifestApplierTest, NamespacesComeBeforeTheirObjects) {
+TEST_F(ManifestApplierTest, NamespacesPrecedeTheirObjects) {
   files({settings("1"), shop()});
   cluster.advance(seconds(1));
   EXPECT_EQ(value(), "1");
@@ -96,7 +96,7 @@ TEST_F(ManifestApplierTest, AChangeByAnotherClientLastsThirtySecondsAtMost) {
   EXPECT_EQ(cluster.get(kMapPath).string_at({"data", "more"}), "kept");
 }
 
-TEST_F(ManifestApplierTest, ARemovedObjectComesBack) {
+TEST_F(ManifestApplierTest, ARemovedObjectIsRestored) {
   files({shop(), settings("1")});
   cluster.advance(seconds(1));
   cluster.remove(kMapPath);

@@ -38,7 +38,7 @@ class NodeLifecycle : public ::testing::Test {
   std::unique_ptr<ControllerSet> set;
 };
 
-TEST_F(NodeLifecycle, LeavesHealthyNodesAlone) {
+TEST_F(NodeLifecycle, IgnoresHealthyNodes) {
   start(3);
   cluster.requests.clear();
   cluster.advance(minutes(5));
@@ -108,7 +108,7 @@ TEST_F(NodeLifecycle, PodsLeaveWhenTheirTolerationEnds) {
   EXPECT_EQ(cluster.get("/api/v1/namespaces/default/pods/web").string_at({"metadata", "deletionTimestamp"}), "");
   cluster.advance(seconds(20));
   const Json pod = cluster.get("/api/v1/namespaces/default/pods/web");
-  EXPECT_NE(pod.string_at({"metadata", "deletionTimestamp"}), "");  // the kubelet is not there to finish it
+  EXPECT_NE(pod.string_at({"metadata", "deletionTimestamp"}), "");  // no kubelet is there to finish the deletion
   EXPECT_THAT(api::to_text(pod), ::testing::HasSubstr("DeletionByTaintManager"));
 }
 
@@ -147,7 +147,7 @@ TEST_F(NodeLifecycle, NothingIsTaintedWhileEveryNodeIsSilent) {
   cluster.advance(seconds(6));
   EXPECT_FALSE(set->node_lifecycle().monitor().in_master_disruption());
   cluster.advance(minutes(2));
-  EXPECT_THAT(cluster.taints("n1"), Contains(kSilent));  // one node answers: the others are really gone
+  EXPECT_THAT(cluster.taints("n1"), Contains(kSilent));  // one node reports: the others are really silent
 }
 
 TEST_F(NodeLifecycle, ASmallZoneThatMostlyFailsIsNotEvicted) {
@@ -177,7 +177,7 @@ TEST_F(NodeLifecycle, TaintsAreSpacedByTheRateOfTheZone) {
   EXPECT_EQ(tainted(), 3);
 }
 
-TEST_F(NodeLifecycle, ABrokenLeaseWatchDoesNotLookLikeDeadNodes) {
+TEST_F(NodeLifecycle, ABrokenLeaseWatchDoesNotMakeNodesSilent) {
   start(2);
   // Events get lost unnoticed; calls still work.
   cluster.cut(*set);
@@ -255,7 +255,7 @@ TEST_F(NodeLifecycle, ARestartKeepsTheTaintsAndTheTimeAlreadyWaited) {
   cluster.stop(*second);
 }
 
-TEST_F(NodeLifecycle, AfterARestartNodesThatCameBackKeepTheirPods) {
+TEST_F(NodeLifecycle, AfterARestartRecoveredNodesKeepTheirPods) {
   start(3);
   cluster.create("/api/v1/namespaces/default/pods", pod_json("web", "64Mi", "n1"));
   cluster.set_up("n1", false);
@@ -280,15 +280,15 @@ TEST_F(NodeLifecycle, LegacyModeDeletesThePodsAfterTheTimeout) {
   cluster.create("/api/v1/namespaces/default/pods", pod_json("other", "64Mi", "n2"));
   cluster.advance(seconds(3));
   cluster.set_up("n1", false);
-  const auto leaves = [this] {
+  const auto is_terminating = [this] {
     return !cluster.get("/api/v1/namespaces/default/pods/web").string_at({"metadata", "deletionTimestamp"}).empty();
   };
   cluster.advance(seconds(290));
   EXPECT_EQ(cluster.ready_status("n1"), "Unknown");
   EXPECT_THAT(cluster.taints("n1"), ElementsAre("unreachable:NoSchedule"));
-  EXPECT_FALSE(leaves());
+  EXPECT_FALSE(is_terminating());
   cluster.advance(seconds(20));
-  EXPECT_TRUE(leaves());
+  EXPECT_TRUE(is_terminating());
   EXPECT_EQ(cluster.get("/api/v1/namespaces/default/pods/web").string_at({"status", "reason"}), "NodeLost");
   EXPECT_THAT(cluster.events_about("web"), Contains(Pair("NodeControllerEviction", 1)));
   EXPECT_THAT(cluster.events_about("n1"), Contains(Key("DeletingAllPods")));
@@ -332,7 +332,7 @@ TEST_F(NodeLifecycle, SilenceIsNoticedWhenTheGracePeriodEnds) {
   EXPECT_EQ(cluster.ready_status("n1"), "Unknown");
 }
 
-TEST_F(NodeLifecycle, AStallOfMostHeartbeatsMarksNobody) {
+TEST_F(NodeLifecycle, AStallOfMostHeartbeatsMarksNoNode) {
   options.brakes.stall_share = 0.5;
   options.brakes.stall_max = minutes(3);
   start(6);
@@ -341,7 +341,7 @@ TEST_F(NodeLifecycle, AStallOfMostHeartbeatsMarksNobody) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(cluster.ready_status(fmt::format("n{}", i)), "True");
   ASSERT_TRUE(set->gate().find("node/n0"));
   EXPECT_EQ(set->gate().find("node/n0")->reason.code, policy::ReasonCode::kHeartbeatStall);
-  cluster.advance(minutes(3));  // lasting, so that it is trusted
+  cluster.advance(minutes(3));  // long enough to be trusted
   for (int i = 0; i < 4; ++i) EXPECT_EQ(cluster.ready_status(fmt::format("n{}", i)), "Unknown");
 }
 
@@ -362,7 +362,7 @@ TEST_F(NodeLifecycle, TaintsAreLimitedOverAllZones) {
   EXPECT_EQ(tainted, 2);
 }
 
-TEST_F(NodeLifecycle, AHeldDeletionIsDroppedWhenTheNodeComesBack) {
+TEST_F(NodeLifecycle, AHeldDeletionIsDroppedWhenTheNodeRecovers) {
   options.node_lifecycle.hold_config_map = "kube-system/spillway-hold";
   start(3);
   cluster.create("/api/v1/namespaces/default/pods", pod_json("web", "64Mi", "n1"));
@@ -382,7 +382,7 @@ TEST_F(NodeLifecycle, AHeldDeletionIsDroppedWhenTheNodeComesBack) {
   EXPECT_FALSE(set->gate().find("pod/default/web"));
 }
 
-TEST_F(NodeLifecycle, DeletionsThatTheRateHoldsBackAreDroppedWhenTheNodeComesBack) {
+TEST_F(NodeLifecycle, DeletionsThatTheRateDelaysAreDroppedWhenTheNodeRecovers) {
   options.write_rate = client::ApiClient::Rate{.per_second = 2, .burst = 1};
   start(3);
   const int pods = 60;
@@ -404,7 +404,8 @@ TEST_F(NodeLifecycle, DeletionsThatTheRateHoldsBackAreDroppedWhenTheNodeComesBac
   while (staying() == pods && cluster.now().mono < late) cluster.advance(seconds(1));
   cluster.set_up("n1", true);
   cluster.advance(minutes(1));
-  EXPECT_THAT(staying(), ::testing::AllOf(::testing::Gt(0), ::testing::Lt(pods)));  // requests on their way are done
+  // requests that were sent already are executed
+  EXPECT_THAT(staying(), ::testing::AllOf(::testing::Gt(0), ::testing::Lt(pods)));
   cluster.set_up("n1", false);
   cluster.advance(minutes(9));
   EXPECT_EQ(staying(), 0);
@@ -423,7 +424,7 @@ TEST_F(NodeLifecycle, BudgetsAreRespectedOnRequest) {
   cluster.advance(minutes(8));
   EXPECT_EQ(cluster.get("/api/v1/namespaces/default/pods/web").string_at({"metadata", "deletionTimestamp"}), "");
   ASSERT_TRUE(set->gate().find("pod/default/web"));
-  // The controller knows the budget, and so makes no call in vain.
+  // The controller knows the budget, so it sends no call in vain.
   EXPECT_EQ(
       policy::render(set->gate().find("pod/default/web")->reason),
       "budget-refuses why=exhausted budget=all desired_healthy_pods=1 current_healthy_pods=0 disruptions_allowed=0");
@@ -432,7 +433,7 @@ TEST_F(NodeLifecycle, BudgetsAreRespectedOnRequest) {
   EXPECT_NE(cluster.get("/api/v1/namespaces/default/pods/web").string_at({"metadata", "deletionTimestamp"}), "");
 }
 
-TEST_F(NodeLifecycle, ARefusedDeletionIsDroppedWhenTheNodeComesBack) {
+TEST_F(NodeLifecycle, ARefusedDeletionIsDroppedWhenTheNodeRecovers) {
   options.taint_eviction.respect_budgets = true;
   start(3);
   cluster.create("/apis/policy/v1/namespaces/default/poddisruptionbudgets", *api::parse_json(R"({

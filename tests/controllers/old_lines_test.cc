@@ -46,7 +46,7 @@ class OldLines : public ::testing::Test {
     if (set) cluster.stop(*set);
   }
 
-  bool leaves(const std::string& pod) {
+  bool is_terminating(const std::string& pod) {
     return !cluster.get(kPods + "/" + pod).string_at({"metadata", "deletionTimestamp"}).empty();
   }
 
@@ -89,9 +89,9 @@ TEST_F(OldLines, PodsTolerateTaintsByTheirNewNames) {
   cluster.set_up("n1", false);
   cluster.advance(seconds(60));
   EXPECT_THAT(cluster.taints("n1"), Contains("node.alpha.kubernetes.io/unreachable:NoExecute"));
-  EXPECT_FALSE(leaves("web"));
+  EXPECT_FALSE(is_terminating("web"));
   cluster.advance(seconds(300));
-  EXPECT_TRUE(leaves("web"));
+  EXPECT_TRUE(is_terminating("web"));
   const auto daemons = cluster.list(kPods + "?labelSelector=app%3Dagent");
   ASSERT_EQ(daemons.size(), 3U);
   for (const Json& pod : daemons) EXPECT_EQ(pod.string_at({"metadata", "deletionTimestamp"}), "");
@@ -143,7 +143,7 @@ TEST_F(OldLines, EvictionsAreCountedBeforeTheyAreTried) {
   cluster.fail(api::Method::kDelete, "/pods/web", 500, 1);
   cluster.set_up("n1", false);
   cluster.advance(seconds(330));
-  EXPECT_TRUE(leaves("web"));
+  EXPECT_TRUE(is_terminating("web"));
   EXPECT_EQ(counter(R"(node_collector_evictions_total{zone=""})"), 2);  // one attempt failed
 }
 
@@ -159,7 +159,7 @@ TEST_F(OldLines, ZonesThatOpenAndPodsThatAreAwaitedAreLogged) {
   cluster.advance(seconds(3));
   cluster.set_up("n1", false);
   cluster.advance(seconds(330));
-  ASSERT_TRUE(leaves("web"));
+  ASSERT_TRUE(is_terminating("web"));
   EXPECT_THAT(logged("pods awaiting deletion"),
               Contains("level=info msg=\"pods awaiting deletion due to node controller eviction\" node=n1 pods=2"));
 }

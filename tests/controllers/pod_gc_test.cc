@@ -38,7 +38,7 @@ class PodGarbageCollection : public ::testing::Test {
     cluster.advance(seconds(2));
   }
 
-  /// A pod that ended, of an owner that no controller here knows.
+  /// A finished pod with an owner that no controller here handles.
   void add_evicted(const std::string& name, const std::string& owner) {
     Json pod = pod_json(name, "64Mi", "n0");
     pod.make({"metadata", "ownerReferences"}) = Json::array({Json::object({{"apiVersion", "example.com/v1"},
@@ -102,7 +102,7 @@ TEST_F(PodGarbageCollection, AnOwnerOfManyFinishedPodsDoesNotPushOutThoseOfOther
   EXPECT_THAT(cluster.events_about("quiet"), IsEmpty());
 }
 
-TEST_F(PodGarbageCollection, AnOwnerHearsOfWhatIsGone) {
+TEST_F(PodGarbageCollection, AnOwnerGetsAnEventAboutCollectedPods) {
   ControllerSet::Options options;
   options.pod_gc.finished = {.threshold = 1, .order = lifecycle::FinishedOrder::kFair};
   start(options, 1);
@@ -120,7 +120,7 @@ TEST_F(PodGarbageCollection, AnOwnerHearsOfWhatIsGone) {
   EXPECT_THAT(messages(), ElementsAre("1 finished pod was collected: 1 Evicted. The last was loud-2 on node n0"));
 }
 
-TEST_F(PodGarbageCollection, ByDefaultTheOldestGoAndNobodyIsTold) {
+TEST_F(PodGarbageCollection, ByDefaultTheOldestAreDeletedWithoutAnEvent) {
   ControllerSet::Options options;
   options.pod_gc.finished.threshold = 3;
   start(options, 1);

@@ -50,11 +50,11 @@ class SchedulerPreemption : public ::testing::Test {
     cluster_.run(*scheduler_);
   }
 
-  /// As after the end of its process.
+  /// Replaces the scheduler, as after the end of its process.
   void restart_scheduler() {
     cluster_.stop(*scheduler_);
     start_scheduler();
-    cluster_.settle();
+    cluster_.run_until_idle();
   }
 
   static Json pod(std::string_view name, std::string_view memory, std::string_view priority_class = {}) {
@@ -68,7 +68,7 @@ class SchedulerPreemption : public ::testing::Test {
 
   void create(const Json& document) {
     cluster_.create(kAllPods, document);
-    cluster_.settle();
+    cluster_.run_until_idle();
   }
 
   void set_budget(std::string_view app, int allowed) {
@@ -81,7 +81,7 @@ class SchedulerPreemption : public ::testing::Test {
              {"metadata", Json::object({{"name", app}})},
              {"spec", Json::object({{"minAvailable", 1 - allowed},
                                     {"selector", Json::object({{"matchLabels", Json::object({{"app", app}})}})}})}}));
-    cluster_.settle();
+    cluster_.run_until_idle();
   }
 
   std::string at(std::string_view name, std::initializer_list<std::string_view> path) {
@@ -198,7 +198,7 @@ TEST_F(SchedulerPreemption, OnlyWhoIsInTheWayLeaves) {
   EXPECT_EQ(node_of("middle"), "n0");
 }
 
-TEST_F(SchedulerPreemption, ABudgetIsSparedWhereSomebodyElseCanGo) {
+TEST_F(SchedulerPreemption, ABudgetIsSparedWhereAnotherPodCanBePreempted) {
   create(pod("a", "400Mi"));
   create(pod("b", "400Mi"));
   set_budget("a", 0);
@@ -229,7 +229,7 @@ TEST_F(SchedulerPreemption, TheEndOfTheSchedulerAfterThePromiseLosesNothing) {
   EXPECT_EQ(node_of("important"), "n0");
 }
 
-TEST_F(SchedulerPreemption, TheEndOfTheSchedulerAfterTheDeletionDeletesNobodyElse) {
+TEST_F(SchedulerPreemption, TheEndOfTheSchedulerAfterTheDeletionDeletesNoOtherPod) {
   create(pod("low", "400Mi"));
   create(pod("other", "400Mi"));
   cluster_.set_up("n0", false);
@@ -263,7 +263,7 @@ TEST_F(SchedulerPreemption, AnotherPodOfTheVictimsNameIsNotTouched) {
   EXPECT_EQ(cluster_.events_about("low")["Preempted"], 0);
 }
 
-TEST_F(SchedulerPreemption, RoomThatComesInBetweenSparesTheVictim) {
+TEST_F(SchedulerPreemption, RoomThatIsFreedMeanwhileSparesTheVictim) {
   create(pod("low", "400Mi"));
   create(pod("other", "400Mi", "high"));
   cluster_.before(api::Method::kPatch, kAllPods + "/important/status",
@@ -275,7 +275,7 @@ TEST_F(SchedulerPreemption, RoomThatComesInBetweenSparesTheVictim) {
   EXPECT_EQ(node_of("low"), "n0");
 }
 
-TEST_F(SchedulerPreemption, ABudgetThatComesInBetweenIsLookedAtAgain) {
+TEST_F(SchedulerPreemption, ABudgetThatArrivesInBetweenIsCheckedAgain) {
   create(pod("a", "400Mi"));
   create(pod("b", "400Mi"));
   cluster_.before(api::Method::kPatch, kAllPods + "/important/status", [this] { set_budget("b", 0); });
@@ -377,7 +377,7 @@ TEST_F(SchedulerPreemption, WithRespectForBudgetsAPodWaitsRather) {
   EXPECT_EQ(node_of("important"), "n0");
 }
 
-TEST_F(SchedulerPreemption, ABudgetThatAllowsNoMoreWakesNobody) {
+TEST_F(SchedulerPreemption, ABudgetThatAllowsNoMoreWakesNoPod) {
   options_.respect_budgets = true;
   restart_scheduler();
   create(pod("low", "600Mi"));

@@ -44,7 +44,7 @@ class ReplacedObjects : public ::testing::Test {
     if (scheduler) cluster.stop(*scheduler);
   }
 
-  /// The pod goes, and one of its name comes to a healthy node.
+  /// Deletes the pod, and creates one of the same name on a healthy node.
   void replace_pod(const std::string& name, const std::string& node = "n0") {
     ++replacements;
     cluster.remove(kPods + "/" + name + "?gracePeriodSeconds=0");
@@ -57,7 +57,7 @@ class ReplacedObjects : public ::testing::Test {
     cluster.add_node(name);
   }
 
-  /// The pod of that name lives and nothing was written about it.
+  /// Checks that the pod of that name runs and was not written.
   void expect_untouched(const std::string& name) {
     const Json pod = cluster.get(kPods + "/" + name);
     ASSERT_FALSE(pod.is_null()) << name << " is gone";
@@ -120,15 +120,15 @@ TEST_F(ReplacedObjects, APodIsNotMarkedNotReadyForOneOfItsName) {
   cluster.create(kPods, pod_json("web", "64Mi", "n1"));
   cluster.advance(seconds(3));
   cluster.before(Method::kPatch, kPods + "/web/status", [this] { replace_pod("web"); });
-  int looks = 0;
-  cluster.after(Method::kPatch, kPods + "/web/status", [this, &looks] {
-    ++looks;
+  int calls = 0;
+  cluster.after(Method::kPatch, kPods + "/web/status", [this, &calls] {
+    ++calls;
     EXPECT_THAT(api::to_text(cluster.get(kPods + "/web")), Not(HasSubstr(R"("status":"False","type":"Ready")")));
   });
   cluster.set_up("n1", false);
   cluster.advance(seconds(75));
   EXPECT_EQ(replacements, 1);
-  EXPECT_EQ(looks, 1);
+  EXPECT_EQ(calls, 1);
   const Json pod = cluster.get(kPods + "/web");
   EXPECT_EQ(pod.string_at({"status", "phase"}), "Running");
   EXPECT_THAT(api::to_text(*pod.at({"status", "conditions"})), Not(HasSubstr(R"("status":"False","type":"Ready")")));
@@ -147,7 +147,7 @@ TEST_F(ReplacedObjects, ANodeThatTurnsReadyMeanwhileIsNotTainted) {
   EXPECT_THAT(cluster.taints("n1"), ::testing::IsEmpty());
 }
 
-TEST_F(ReplacedObjects, EveryTaintWriteMayMeetANodeThatTurnedReady) {
+TEST_F(ReplacedObjects, EveryTaintWriteMayConflictWithANodeThatTurnedReady) {
   for (int write = 0; write < 4; ++write) {
     SCOPED_TRACE(write);
     TearDown();
@@ -218,7 +218,7 @@ TEST_F(ReplacedObjects, ANodeThatPostsMeanwhileIsNotUnknown) {
   EXPECT_THAT(cluster.taints("n1"), ::testing::IsEmpty());
 }
 
-TEST_F(ReplacedObjects, PodsOfANodeThatCameBackUnderItsNameStay) {
+TEST_F(ReplacedObjects, PodsOfANodeThatWasCreatedAgainStay) {
   start(2);
   cluster.create(kPods, pod_json("web", "64Mi", "n1"));
   cluster.advance(seconds(3));
@@ -286,15 +286,15 @@ TEST_F(ReplacedObjects, AnOrphanIsNotAdoptedForTheNextOfThatName) {
   cluster.create(kPods, orphan);
   cluster.advance(seconds(2));
   cluster.before(Method::kPatch, kPods + "/orphan", [this] { replace_pod("orphan"); });
-  int looks = 0;
-  cluster.after(Method::kPatch, kPods + "/orphan", [this, &looks] {
-    ++looks;
+  int calls = 0;
+  cluster.after(Method::kPatch, kPods + "/orphan", [this, &calls] {
+    ++calls;
     EXPECT_EQ(cluster.get(kPods + "/orphan").at({"metadata", "ownerReferences"}), nullptr);
   });
   cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 1));
   cluster.advance(seconds(30));
   EXPECT_EQ(replacements, 1);
-  EXPECT_EQ(looks, 1);
+  EXPECT_EQ(calls, 1);
   EXPECT_EQ(cluster.get(kPods + "/orphan").at({"metadata", "ownerReferences"}), nullptr)
       << "it has no label of the set";
   EXPECT_EQ(cluster.pod_names().size(), 2U);
@@ -321,7 +321,7 @@ TEST_F(ReplacedObjects, ASetOfTheSameNameMakesItsOwnPods) {
   cluster.advance(seconds(5));
   cluster.delay_answers(Method::kPost, "/namespaces/default/pods", milliseconds(300));
   cluster.merge(kReplicaSets + "/web", json(R"({"spec":{"replicas":8}})"));
-  cluster.advance(milliseconds(400));  // some are on their way
+  cluster.advance(milliseconds(400));  // some deletions are under way
   cluster.remove(kReplicaSets + "/web");
   cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 3));
   const auto creations = [this] { return std::ranges::count(cluster.requests, "POST " + kPods); };

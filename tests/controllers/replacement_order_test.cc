@@ -120,10 +120,10 @@ class ReplacedFirst : public ::testing::Test {
   std::unique_ptr<Scheduler> scheduler;
 };
 
-TEST_F(ReplacedFirst, AMarkThatCannotBeWrittenHoldsNobodyForEver) {
+TEST_F(ReplacedFirst, AMarkThatCannotBeWrittenHoldsNoPodForEver) {
   fail_first_node({"n1", "n2"}, [&] { create_set("web", 2); });
   for (const std::string& pod : staying_on("n0")) {
-    cluster.fail(api::Method::kPatch, "/" + pod + "$", 403, 1'000'000);  // its status may be patched
+    cluster.fail(api::Method::kPatch, "/" + pod + "$", 403, 1'000'000);  // its status may still be patched
   }
   cluster.advance(seconds(100));
   EXPECT_THAT(staying_on("n0"), SizeIs(2)) << "a replacement has two minutes to be made";
@@ -162,11 +162,11 @@ TEST_F(ReplacedFirst, WithoutTheFlagTheyGoFirst) {
 }
 
 /// n1 has room for one of them: the one of the higher priority, though the other was there first.
-TEST_F(ReplacedFirst, WhoeverFindsNoRoomStaysAndTheHigherPriorityHasTheFirstChoice) {
+TEST_F(ReplacedFirst, PodsWithoutRoomStayAndTheHigherPriorityHasTheFirstChoice) {
   cluster.create("/apis/scheduling.k8s.io/v1/priorityclasses",
                  *api::parse_json(R"({"metadata":{"name":"high"},"value":1000})"));
   fail_first_node({}, [&] {
-    cluster.add_node("small", {}, "64Mi");  // one is left: else no act would happen at all
+    cluster.add_node("small", {}, "64Mi");  // one node is left: otherwise nothing would be done at all
     create_set("a-low", 1, "700Mi");
     create_set("b-high", 1, "700Mi", "high");
   });
@@ -192,7 +192,7 @@ TEST_F(ReplacedFirst, WhoeverFindsNoRoomStaysAndTheHigherPriorityHasTheFirstChoi
   EXPECT_EQ(set->report().explain_pod("default/" + low, cluster.now()), std::nullopt);
 }
 
-TEST_F(ReplacedFirst, ANodeThatComesBackKeepsItsPodWhileNoOtherRuns) {
+TEST_F(ReplacedFirst, ARecoveredNodeKeepsItsPodWhileNoOtherRuns) {
   fail_first_node({"n1"}, [&] { create_set("web", 1); });
   const std::string old = staying_on("n0").front();
   stop_scheduler();
@@ -245,7 +245,7 @@ TEST_F(ReplacedFirst, AMarkThatIsNotToBeAnyMoreIsTakenBackAfterAStart) {
 }
 
 /// A stock kube-controller-manager does not know the mark.
-TEST_F(ReplacedFirst, WhereNobodyMakesAnotherOneItGoesAsUpstream) {
+TEST_F(ReplacedFirst, WithoutAReplacementItIsEvictedAsUpstream) {
   fail_first_node({"n1"}, [&] { create_set("web", 1); });
   const std::string old = staying_on("n0").front();
   cluster.fail(api::Method::kPost, kPodList, 403, 1000);

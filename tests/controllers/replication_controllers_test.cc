@@ -114,7 +114,7 @@ TEST_F(Replication, AdoptsAndLetsGo) {
 }
 
 /// A ReplicaSet and a ReplicationController that select the same pods keep to their own.
-TEST_F(Replication, LeavesPodsOfAReplicaSetAlone) {
+TEST_F(Replication, IgnoresPodsOfAReplicaSet) {
   start();
   cluster.create("/apis/apps/v1/namespaces/default/replicasets", workload_json("ReplicaSet", "web", 2));
   cluster.create(kReplications, replication("web", 2));
@@ -151,7 +151,7 @@ TEST_F(Replication, AnOrphanIsOneOwnersOnly) {
   EXPECT_THAT(pods(), SizeIs(3));
 }
 
-TEST_F(Replication, BothReachTheirSizeWhoeverGetsAnOrphan) {
+TEST_F(Replication, BothReachTheirSizeWithAnOrphanForEither) {
   cluster.create(kReplicationPods, parsed(R"({"metadata":{"name":"stray","labels":{"app":"web"}},
       "spec":{"containers":[{"name":"c","image":"i"}]}})"));
   cluster.create("/apis/apps/v1/namespaces/default/replicasets", workload_json("ReplicaSet", "web", 1));

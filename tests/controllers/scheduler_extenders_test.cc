@@ -2,7 +2,7 @@
 // answer of an extender, or none, has a bounded cost, is reported in one line, and delays no other pod.
 // Method: the scheduler that ships against the real API server; extenders are functions that answer after a while.
 #include "controllers/controller_set.h"
-#include "controllers/scheduling/extender_desk.h"
+#include "controllers/scheduling/extender_calls.h"
 #include "controllers/scheduling/scheduler.h"
 #include "controllers/test_cluster.h"
 
@@ -129,7 +129,7 @@ class SchedulerExtenders : public ::testing::Test {
     return extender;
   }
 
-  /// As an extender that binds does it.
+  /// The answer of an extender that binds the pod.
   AnsweredScheduler::Answer bind(const Json& args) {
     const std::string name(args.string_at({"PodName"}));
     cluster_.create(fmt::format("{}/{}/binding", kExtendedPods, name),
@@ -151,7 +151,7 @@ class SchedulerExtenders : public ::testing::Test {
     pod.make({"metadata", "annotations"})["gpu.example/kind"] = "large";
     if (!priority_class.empty()) pod.make({"spec"})["priorityClassName"] = priority_class;
     cluster_.create(kExtendedPods, pod);
-    cluster_.settle();
+    cluster_.run_until_idle();
   }
 
   std::string at(std::string_view name, std::initializer_list<std::string_view> path) {
@@ -225,7 +225,7 @@ TEST_F(SchedulerExtenders, WholeNodesAreSentToThoseThatKnowNone) {
   EXPECT_TRUE(asked_.front().second.find("NodeNames")->is_null());
 }
 
-TEST_F(SchedulerExtenders, TheRefusedAreToldByWhomAndTriedAgain) {
+TEST_F(SchedulerExtenders, TheRefusedAreReportedWithTheCauseAndTriedAgain) {
   start({filtering()});
   answer(ExtenderVerb::kFilter,
          R"({"NodeNames": [], "FailedNodes": {"n0": "device\nbroken", "n1": "taken"},
@@ -269,7 +269,7 @@ TEST_F(SchedulerExtenders, OnlyPodsThatAskForItsResources) {
   EXPECT_THAT(asked_, IsEmpty());
 }
 
-TEST_F(SchedulerExtenders, ASilentOneHoldsUpNobodyElse) {
+TEST_F(SchedulerExtenders, ASilentOneDelaysNoOtherPod) {
   Extender extender = filtering();
   extender.timeout = seconds(3);
   start({extender});
@@ -319,7 +319,7 @@ TEST_F(SchedulerExtenders, WhatGoesBeyondTheQuestionIsNoAnswer) {
     EXPECT_THAT(message(name), HasSubstr("extender http://gpu.example/v1/filter: " + want)) << body;
     EXPECT_THAT(message(name), Not(HasSubstr("\n")));
     cluster_.remove(fmt::format("{}/{}", kExtendedPods, name));
-    cluster_.settle();
+    cluster_.run_until_idle();
   }
   answers_[ExtenderVerb::kFilter] = [](const Json&) { return say("", Duration::zero(), 302); };
   create("moved");
@@ -344,7 +344,7 @@ TEST_F(SchedulerExtenders, ScoresBeyondTheRangeDoNotCount) {
   EXPECT_EQ(node_of("third"), "n0");
 }
 
-TEST_F(SchedulerExtenders, TheClusterIsLookedAtAgain) {
+TEST_F(SchedulerExtenders, TheClusterIsScannedAgain) {
   start({filtering()});
   answers_[ExtenderVerb::kFilter] = [](const Json&) { return say(R"({"NodeNames": ["n1"]})", seconds(2)); };
   create("wants", "600Mi");
@@ -386,7 +386,7 @@ TEST_F(SchedulerExtenders, OneBinds) {
   EXPECT_EQ(cluster_.events_about("wants")["Scheduled"], 1);
 }
 
-TEST_F(SchedulerExtenders, ABindingThatHangsHoldsUpNobodyElse) {
+TEST_F(SchedulerExtenders, ABindingThatHangsDelaysNoOtherPod) {
   Extender extender = filtering();
   extender.filter_verb.clear();
   extender.bind_verb = "bind";
@@ -406,7 +406,7 @@ TEST_F(SchedulerExtenders, ABindingThatHangsHoldsUpNobodyElse) {
   EXPECT_NE(node_of("stuck"), "") << "it got another turn after the extender's time was over";
 }
 
-TEST_F(SchedulerExtenders, OneThatSaysItBoundIsBelievedForAWhile) {
+TEST_F(SchedulerExtenders, OneThatSaysItBoundIsTrustedForAWhile) {
   Extender extender = filtering();
   extender.filter_verb.clear();
   extender.bind_verb = "bind";
@@ -442,7 +442,7 @@ TEST_F(SchedulerExtenders, VictimsAreAgreedOn) {
 }
 
 /// A node becomes free after the victims are chosen and before any pod has left: the extenders are called about it.
-TEST_F(SchedulerExtenders, NobodyLeavesWhileExtendersAreAsked) {
+TEST_F(SchedulerExtenders, NoPodIsEvictedWhileExtendersAreCalled) {
   start({filtering()});
   answers_[ExtenderVerb::kFilter] = [](const Json& args) {
     return say(api::to_text(Json::object({{"NodeNames", *args.find("NodeNames")}})));
@@ -464,7 +464,7 @@ TEST_F(SchedulerExtenders, NobodyLeavesWhileExtendersAreAsked) {
   EXPECT_EQ(cluster_.pod_names().size(), 3U) << "nobody else had to leave";
 }
 
-TEST_F(SchedulerExtenders, NobodyLeavesWhomOnlyAnExtenderNames) {
+TEST_F(SchedulerExtenders, NoPodIsEvictedThatOnlyAnExtenderNames) {
   Extender extender = filtering();
   extender.filter_verb.clear();
   extender.preempt_verb = "preempt";
@@ -477,7 +477,7 @@ TEST_F(SchedulerExtenders, NobodyLeavesWhomOnlyAnExtenderNames) {
   const std::string other = node == "n1" ? "n2" : "n1";
   const std::vector<std::pair<std::string, std::string>> wrong{
       {fmt::format(R"({{"NodeNameToMetaVictims": {{"{}": {{"Pods": [{{"UID": "{}"}}]}}}}}})", node, safe),
-       "which it was not asked about"},
+       "which it did not get"},
       {fmt::format(R"({{"NodeNameToMetaVictims": {{"{}": {{"Pods": [{{"UID": "{}"}}]}}}}}})", other, safe),
        "but the pod is not found on that node"},
       {fmt::format(R"({{"NodeNameToMetaVictims": {{"{}": {{"Pods": []}}}}}})", other),
@@ -490,7 +490,7 @@ TEST_F(SchedulerExtenders, NobodyLeavesWhomOnlyAnExtenderNames) {
     EXPECT_THAT(message("important"), HasSubstr(want));
     EXPECT_EQ(at("important", {"status", "nominatedNodeName"}), "");
     cluster_.remove(kExtendedPods + "/important");
-    cluster_.settle();
+    cluster_.run_until_idle();
   }
   EXPECT_EQ(cluster_.pod_names().size(), 3U);
 }

@@ -89,22 +89,22 @@ TEST_F(SchedulerProfiles, AddAffinityInTheirName) {
   create("large", "pool-b", "1000");
   EXPECT_EQ(node_of("large"), "");
   const Json events = cluster_.get("/api/v1/namespaces/default/events");
-  bool told = false;
+  bool called = false;
   for (const Json& event : *events.find("items")->if_array()) {
     if (event.string_at({"reason"}) != "FailedScheduling") continue;
-    told = true;
+    called = true;
     EXPECT_EQ(event.string_at({"source", "component"}), "pool-b");
     EXPECT_THAT(std::string(event.string_at({"message"})),
                 HasSubstr("1 Insufficient cpu, 1 node(s) didn't match scheduler-enforced node affinity"));
     EXPECT_THAT(std::string(event.string_at({"message"})), ::testing::Not(HasSubstr("preemption:")));
   }
-  EXPECT_TRUE(told);
+  EXPECT_TRUE(called);
 }
 
 TEST_F(SchedulerProfiles, AttemptsAreTimed) {
   cluster_.delay_answers(api::Method::kPost, "/binding", seconds(3));
   create("first", "default-scheduler");
-  cluster_.settle();
+  cluster_.run_until_idle();
   std::string text = metrics_.text();
   EXPECT_THAT(text, HasSubstr("scheduler_goroutines{operation=\"binding\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("scheduler_scheduler_cache_size{type=\"pods\"} 1\n"));

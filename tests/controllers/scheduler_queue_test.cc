@@ -40,7 +40,7 @@ class SchedulerQueue : public ::testing::Test {
         scheduler_(without_retry(), Rng(4), telemetry::Log(), metrics_) {
     cluster_.create("/apis/scheduling.k8s.io/v1/priorityclasses", priority_class("high", 10));
     cluster_.add_node("n0");
-    cluster_.run(controllers_);  // takes the taint of a new node away
+    cluster_.run(controllers_);  // removes the taint of a new node
     cluster_.run(scheduler_);
     cluster_.advance(seconds(2));
   }
@@ -69,7 +69,7 @@ class SchedulerQueue : public ::testing::Test {
       document.make({"spec", "nodeSelector"})["disk"] = "ssd";
       cluster_.create(kPods, document);
     }
-    cluster_.settle();
+    cluster_.run_until_idle();
     EXPECT_EQ(scheduler_.unschedulable(), pods.size());
     cluster_.advance(seconds(1));  // no back-off decides the order
     cluster_.requests.clear();
@@ -79,7 +79,7 @@ class SchedulerQueue : public ::testing::Test {
       if (const std::size_t end = request.find("/binding"); end != std::string_view::npos) order += request[end - 1];
     }
     for (const Waiting& pod : pods) cluster_.remove(fmt::format("{}/{}?gracePeriodSeconds=0", kPods, pod.name));
-    cluster_.settle();
+    cluster_.run_until_idle();
     return order;
   }
 
@@ -94,22 +94,22 @@ class SchedulerQueue : public ::testing::Test {
 
   void cordon(bool cordoned) {
     cluster_.merge("/api/v1/nodes/n0", Json::object({{"spec", Json::object({{"unschedulable", cordoned}})}}));
-    cluster_.settle();
+    cluster_.run_until_idle();
   }
 
   void label(std::string_view name, const Json& value) {
     cluster_.merge("/api/v1/nodes/n0",
                    Json::object({{"metadata", Json::object({{"labels", Json::object({{name, value}})}})}}));
-    cluster_.settle();
+    cluster_.run_until_idle();
   }
 
-  /// An important pod that wants a node with the label disk=ssd.
+  /// A pod of high priority that needs a node with the label disk=ssd.
   void create_for_disk(const std::string& name) {
     Json pod = pod_json(name);
     pod.make({"spec"})["priorityClassName"] = "high";
     pod.make({"spec", "nodeSelector"})["disk"] = "ssd";
     cluster_.create(kPods, pod);
-    cluster_.settle();
+    cluster_.run_until_idle();
   }
 
   std::string node_of(std::string_view name) {
@@ -156,7 +156,7 @@ TEST_F(SchedulerQueue, ARefusedPodWaitsLongerEachTime) {
           Json::object(
               {{"metadata",
                 Json::object({{"labels", Json::object({{"try", fmt::format("{}-{}", attempts, attempt)}})}})}}));
-      cluster_.settle();
+      cluster_.run_until_idle();
     }
     label("disk", "ssd");
     const Duration wait = seconds(waits[attempts - 1]);
@@ -165,7 +165,7 @@ TEST_F(SchedulerQueue, ARefusedPodWaitsLongerEachTime) {
     cluster_.advance(milliseconds(1));
     EXPECT_EQ(node_of("a"), "n0") << attempts;
     cluster_.remove(kPods + "/a?gracePeriodSeconds=0");
-    cluster_.settle();
+    cluster_.run_until_idle();
   }
 }
 
@@ -225,11 +225,11 @@ TEST_F(SchedulerQueue, ABackoffThatIsOverDelaysNothing) {
   EXPECT_EQ(node_of("a"), "n0");
 }
 
-TEST_F(SchedulerQueue, OneThatWaitsForItsBackoffHoldsNobodyUp) {
+TEST_F(SchedulerQueue, OneThatWaitsForItsBackoffDelaysNoOtherPod) {
   create_for_disk("important");
   label("disk", "ssd");
   cluster_.create(kPods, pod_json("a"));
-  cluster_.settle();
+  cluster_.run_until_idle();
   EXPECT_EQ(node_of("important"), "");
   EXPECT_EQ(node_of("a"), "n0");
   cluster_.advance(seconds(1));
@@ -283,10 +283,10 @@ TEST_F(SchedulerQueue, APodThatIsPromisedANodeMayLoseTheLabelThatKeptOthersAway)
 TEST_F(SchedulerQueue, AnotherPodOfTheNameIsNotTakenForTheFirst) {
   cordon(true);
   cluster_.create(kPods, pod_json("a"));
-  cluster_.settle();
+  cluster_.run_until_idle();
   cluster_.remove(kPods + "/a?gracePeriodSeconds=0");
   cluster_.create(kPods, pod_json("a"));
-  cluster_.settle();
+  cluster_.run_until_idle();
   EXPECT_EQ(scheduler_.unschedulable(), 1U);
   const auto requests = std::ranges::count_if(cluster_.requests,
                                               [](const std::string& each) { return each.ends_with("/pods/a/status"); });

@@ -57,7 +57,7 @@ class SchedulerRelations : public ::testing::Test {
 
   void create(const Json& pod) {
     cluster_.create(kRelatedPods, pod);
-    cluster_.advance(seconds(1));  // the back-off of one that is refused is over
+    cluster_.advance(seconds(1));  // the back-off of a refused pod is over
   }
 
   std::string node_of(std::string_view name) {
@@ -94,7 +94,7 @@ TEST_F(SchedulerRelations, APodWaitsForTheOneItMustBeNear) {
   EXPECT_EQ(node_of("follower"), "n0") << "not after a minute: the pod it waited for is its cue";
 }
 
-TEST_F(SchedulerRelations, TheFirstOfAGroupWaitsForNobody) {
+TEST_F(SchedulerRelations, TheFirstOfAGroupDoesNotWait) {
   for (const std::string_view name : {"first", "second"}) {
     Json pod = labelled(name, "web");
     pod.make({"spec"})["affinity"] = related("podAffinity", "web");
@@ -116,7 +116,7 @@ TEST_F(SchedulerRelations, APodKeepsOthersOutOfItsZone) {
   create(bound);
   EXPECT_THAT(message("other"), HasSubstr("2 node(s) didn't satisfy existing pods anti-affinity rules"));
   cluster_.remove(kRelatedPods + "/hermit?gracePeriodSeconds=0");
-  cluster_.settle();
+  cluster_.run_until_idle();
   EXPECT_NE(node_of("other"), "");
 }
 
@@ -127,7 +127,7 @@ TEST_F(SchedulerRelations, PodsOfAServiceAreSpreadOverZones) {
                                 {"metadata", Json::object({{"name", "web"}})},
                                 {"spec", Json::object({{"selector", Json::object({{"app", "web"}})},
                                                        {"ports", Json::array({Json::object({{"port", 80}})})}})}}));
-  cluster_.settle();
+  cluster_.run_until_idle();
   for (const std::string_view name : {"db-0", "db-1"}) {
     Json other = labelled(name, "db");
     other.make({"spec", "nodeSelector"})["kubernetes.io/hostname"] = "n0";
@@ -186,7 +186,7 @@ TEST_F(SchedulerRelations, AGatedPodIsNotPlacedBeforeItsGatesAreGone) {
   EXPECT_EQ(message("gated"), "Scheduling is blocked due to non-empty scheduling gates");
   EXPECT_EQ(scheduler_.waiting() + scheduler_.unschedulable(), 0U);
   cluster_.merge(kRelatedPods + "/gated", Json::object({{"spec", Json::object({{"schedulingGates", Json::array()}})}}));
-  cluster_.settle();
+  cluster_.run_until_idle();
   EXPECT_NE(node_of("gated"), "");
 }
 

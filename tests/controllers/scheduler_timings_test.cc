@@ -59,13 +59,13 @@ class SchedulerTimingsTest : public ::testing::Test {
     if (important) pod.make({"spec"})["priorityClassName"] = "high";
     if (!disk.empty()) pod.make({"spec", "nodeSelector"})["disk"] = disk;
     cluster_.create(kAllPods, pod);
-    cluster_.settle();
+    cluster_.run_until_idle();
   }
 
   void label_node(std::string_view name, std::string_view value) {
     cluster_.merge("/api/v1/nodes/n0",
                    Json::object({{"metadata", Json::object({{"labels", Json::object({{name, value}})}})}}));
-    cluster_.settle();
+    cluster_.run_until_idle();
   }
 
   std::string value(std::string_view name, std::string_view labels) const {
@@ -138,7 +138,7 @@ TEST_F(SchedulerTimingsTest, EventsAreMeasuredByTheNamesOfKubeScheduler) {
   Json foreign = pod_json("foreign");
   foreign["spec"]["schedulerName"] = "another";
   cluster_.create(kAllPods, foreign);
-  cluster_.settle();
+  cluster_.run_until_idle();
   EXPECT_EQ(events("UnschedulablePodAdd"), "1") << "another scheduler's";
   create_pod("waits", "1Mi", false, "ssd");
   EXPECT_EQ(events("UnschedulablePodAdd"), "2");
@@ -146,11 +146,11 @@ TEST_F(SchedulerTimingsTest, EventsAreMeasuredByTheNamesOfKubeScheduler) {
   EXPECT_EQ(events("NodeUpdateNodeLabel"), "1");
   cluster_.remove(kAllPods + "/waits?gracePeriodSeconds=0");
   cluster_.remove(kAllPods + "/p?gracePeriodSeconds=0");
-  cluster_.settle();
+  cluster_.run_until_idle();
   EXPECT_EQ(events("UnschedulablePodDelete"), "1");
   EXPECT_EQ(events("AssignedPodDelete"), "1");
   cluster_.remove("/api/v1/nodes/n0");
-  cluster_.settle();
+  cluster_.run_until_idle();
   EXPECT_EQ(events("NodeDelete"), "1");
 }
 

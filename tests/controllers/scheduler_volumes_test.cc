@@ -43,7 +43,7 @@ class SchedulerVolumes : public ::testing::Test {
 
   static Json parsed(const std::string& text) { return api::parse_json(text).value(); }
 
-  /// At most so many volumes of disk.example.com.
+  /// Limits the node's volumes of disk.example.com.
   void limit(const std::string& node, int volumes) {
     cluster_.create(
         "/apis/storage.k8s.io/v1/csinodes",
@@ -146,7 +146,7 @@ TEST_F(SchedulerVolumes, AVolumeThatIsStillAttachedTakesItsPlace) {
   cluster_.create(kAttachments,
                   parsed(R"({"metadata":{"name":"at"},"spec":{"attacher":"disk.example.com","nodeName":"n0",)"
                          R"("source":{"persistentVolumeName":"v-a"}}})"));
-  cluster_.settle();
+  cluster_.run_until_idle();
   make_pod("b", "b", {}, "n0");
   EXPECT_EQ(node_of("b"), "");
   EXPECT_THAT(why_it_waits("b"), HasSubstr("1 node(s) exceed max volume count"));
@@ -155,7 +155,7 @@ TEST_F(SchedulerVolumes, AVolumeThatIsStillAttachedTakesItsPlace) {
   EXPECT_EQ(node_of("b"), "n0") << "what is detached makes room at once";
 }
 
-TEST_F(SchedulerVolumes, AVolumeThatComesToBeOfTheClassAndTheModesIsTakenAtOnce) {
+TEST_F(SchedulerVolumes, AVolumeThatIsGivenTheClassAndTheModesIsTakenAtOnce) {
   cluster_.create("/apis/storage.k8s.io/v1/storageclasses",
                   parsed(R"({"metadata":{"name":"local"},"provisioner":"kubernetes.io/no-provisioner",)"
                          R"("volumeBindingMode":"WaitForFirstConsumer"})"));
@@ -237,13 +237,13 @@ TEST_F(SchedulerVolumes, ANodeThatGoesSendsThePodBack) {
   make_pod("p", "c");
   ASSERT_EQ(annotation("volume.kubernetes.io/selected-node"), "n1");
   cluster_.remove("/api/v1/nodes/n1");
-  cluster_.settle();
+  cluster_.run_until_idle();
   EXPECT_THAT(why_it_waits("p"), HasSubstr(R"(running PreBind plugin "VolumeBinding": node "n1" not found)"));
   make_volume_for_claim("n1");
   EXPECT_EQ(node_of("p"), "");
 }
 
-TEST_F(SchedulerVolumes, APodThatSomebodyElseBindsWaitsForNothing) {
+TEST_F(SchedulerVolumes, APodThatAnotherSchedulerBindsWaitsForNothing) {
   make_late_claim();
   make_pod("p", "c");
   ASSERT_EQ(annotation("volume.kubernetes.io/selected-node"), "n1");
@@ -280,7 +280,7 @@ TEST(SchedulerLists, ThatAreRefusedHoldNoPodBackUnlessTheyAreNeeded) {
   });
   for (const std::string part : {"csinodes", "volumeattachments", "replicationcontrollers", "persistentvolumeclaims"})
     cluster.fail(api::Method::kGet, part, 403, part == "persistentvolumeclaims" ? 3 : part == "csinodes" ? 6 : 1000);
-  cluster.fail(api::Method::kGet, "csinodes", 503, 1000);  // answered by then: this changes nothing
+  cluster.fail(api::Method::kGet, "csinodes", 503, 1000);  // read before: the failure changes nothing
   Scheduler scheduler({}, Rng(4), log, metrics);
   cluster.run(scheduler);
   Json pod = pod_json("p");  // the node is Ready, but no controller here removes its taint

@@ -102,7 +102,7 @@ TEST_F(SelectedPodsTest, ALabelIsKnownForAsLongAsOneSelectorNamesIt) {
   EXPECT_THAT(selected.services_of("default", {{"app", "web"}}), ElementsAre("default/b"));
 }
 
-TEST_F(SelectedPodsTest, ServicesThatSelectNothingHaveNobodyBehindThem) {
+TEST_F(SelectedPodsTest, ServicesThatSelectNothingHaveNoEndpoints) {
   put_pod("default", "p", {{"app", "web"}});
   put_service("default", "all", {});
   put_service("default", "outside", {{"app", "web"}}, "ExternalName");
@@ -111,7 +111,7 @@ TEST_F(SelectedPodsTest, ServicesThatSelectNothingHaveNobodyBehindThem) {
   EXPECT_THAT(selected.services_of("default", {{"app", "web"}}), IsEmpty());
 }
 
-/// Up to three labels out of three, with two values each.
+/// Draws up to three labels out of three, with two values each.
 api::StringMap any_labels(Rng& rng) {
   api::StringMap labels;
   for (const char* key : {"app", "team", "tier"}) {
@@ -124,7 +124,7 @@ api::StringMap any_labels(Rng& rng) {
 TEST_F(SelectedPodsTest, SayWhatAScanSaysWhateverChanges) {
   Rng rng(7);
   for (int step = 0; step < 3'000; ++step) {
-    const std::string ns = rng.below(2) == 0 ? "one" : "one-more";  // one name begins as the other
+    const std::string ns = rng.below(2) == 0 ? "one" : "one-more";  // one name is a prefix of the other
     const std::string name = fmt::format("n{}", rng.below(6));
     switch (rng.below(4)) {
       case 0:

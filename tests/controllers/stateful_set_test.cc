@@ -57,9 +57,9 @@ class StatefulSets : public ::testing::Test {
     cluster.create(kStatefulSets, db);
   }
 
-  void new_template(std::string_view note) {
+  void new_template(std::string_view mark) {
     Json patch;
-    patch.make({"spec", "template", "metadata", "annotations", "note"}) = note;
+    patch.make({"spec", "template", "metadata", "annotations", "note"}) = mark;
     cluster.merge(kDb, patch);
   }
 
@@ -70,7 +70,7 @@ class StatefulSets : public ::testing::Test {
   }
 
   /// "db-1=new" of every pod, by the note of its template.
-  std::set<std::string> notes() {
+  std::set<std::string> marks() {
     std::set<std::string> out;
     for (const Json& pod : cluster.list(kPodsHere)) {
       out.insert(fmt::format("{}={}", pod.string_at({"metadata", "name"}),
@@ -164,15 +164,15 @@ TEST_F(StatefulSets, AreBroughtUpToDateFromTheLastDown) {
   cluster.requests.clear();
   new_template("new");
   cluster.advance(minutes(2));
-  EXPECT_THAT(notes(), ElementsAre("db-0=new", "db-1=new", "db-2=new"));
+  EXPECT_THAT(marks(), ElementsAre("db-0=new", "db-1=new", "db-2=new"));
   EXPECT_THAT(deletions(), ElementsAre("db-2", "db-1", "db-0"));
   EXPECT_EQ(cluster.get(kDb).string_at({"status", "currentRevision"}),
             cluster.get(kDb).string_at({"status", "updateRevision"}));
   EXPECT_THAT(cluster.list(kRevisionsHere), SizeIs(2));
-  // And back again: no third revision.
+  // Rolled back: there is no third revision.
   cluster.merge(kDb, json_of_text(R"({"spec":{"template":{"metadata":{"annotations":null}}}})"));
   cluster.advance(minutes(2));
-  EXPECT_THAT(notes(), ElementsAre("db-0=", "db-1=", "db-2="));
+  EXPECT_THAT(marks(), ElementsAre("db-0=", "db-1=", "db-2="));
   EXPECT_THAT(cluster.list(kRevisionsHere), SizeIs(2));
 }
 
@@ -182,11 +182,11 @@ TEST_F(StatefulSets, KeepWhatIsBelowThePartitionOld) {
   cluster.advance(seconds(30));
   new_template("new");
   cluster.advance(minutes(1));
-  EXPECT_THAT(notes(), ElementsAre("db-0=", "db-1=", "db-2=new"));
-  // A pod that dies comes back as it was.
+  EXPECT_THAT(marks(), ElementsAre("db-0=", "db-1=", "db-2=new"));
+  // A deleted pod is created again with its claims.
   cluster.remove(kPodsHere + "/db-1");
   cluster.advance(minutes(1));
-  EXPECT_THAT(notes(), ElementsAre("db-0=", "db-1=", "db-2=new"));
+  EXPECT_THAT(marks(), ElementsAre("db-0=", "db-1=", "db-2=new"));
   EXPECT_EQ(status("currentReplicas"), 2);
   EXPECT_EQ(status("updatedReplicas"), 1);
 }
@@ -269,7 +269,7 @@ TEST_F(StatefulSets, ClaimsGoAsTheirPolicySays) {
   EXPECT_EQ(owner_of("data-db-1"), "StatefulSet");
   cluster.merge(kDb, json_of_text(R"({"spec":{"replicas":1}})"));
   cluster.advance(minutes(2));
-  EXPECT_THAT(claims(), ElementsAre("data-db-0"));  // the other went with its pod
+  EXPECT_THAT(claims(), ElementsAre("data-db-0"));  // the other claim was deleted with its pod
   cluster.remove(kDb);
   cluster.advance(minutes(2));
   EXPECT_THAT(cluster.pod_names(), IsEmpty());

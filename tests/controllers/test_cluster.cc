@@ -102,8 +102,8 @@ class TestCluster::Connection {
       };
     }
     cluster_.server_->handle(call.request, kAdmin, sink, cluster_.now_);
-    cluster_.settle_store();
-    surprise(cluster_.looks_, call.request);
+    cluster_.run_store_tasks();
+    surprise(cluster_.after_, call.request);
   }
 
   void carry(const client::OpenWatch& open) {
@@ -124,7 +124,7 @@ class TestCluster::Connection {
     };
     sink->ended = [this, id = open.id] { deliver(client::WatchEnded{id, {}}); };
     watches_[open.id] = cluster_.server_->handle(open.request, kAdmin, sink, cluster_.now_);
-    cluster_.settle_store();
+    cluster_.run_store_tasks();
   }
 
   void deliver(client::ApiEvent event, Duration delay = Duration::zero()) {
@@ -148,7 +148,7 @@ TestCluster::TestCluster()
       server_(std::make_unique<apiserver::ApiServer>(store_, metrics_, telemetry::Log(),
                                                      apiserver::ApiServer::Options{.seed = 1})) {
   server_->start(now_, [](Outcome outcome) { EXPECT_TRUE(outcome) << outcome.error().text(); });
-  settle_store();
+  run_store_tasks();
   store_.watch("/registry/pods/", {}, *this);
   at(now_.mono, [this] { tick_kubelets(); });
 }
@@ -161,7 +161,7 @@ void TestCluster::on_watch_end(const Error& error) {
   ADD_FAILURE() << error.text();
 }
 
-void TestCluster::settle_store() {
+void TestCluster::run_store_tasks() {
   while (!store_tasks_.empty()) {
     auto task = std::move(store_tasks_.front());
     store_tasks_.pop_front();
@@ -219,7 +219,7 @@ void TestCluster::before(api::Method method, std::string path, std::function<voi
 }
 
 void TestCluster::after(api::Method method, std::string path, std::function<void()> act) {
-  looks_.push_back({method, std::move(path), std::move(act)});
+  after_.push_back({method, std::move(path), std::move(act)});
 }
 
 void TestCluster::swallow_events(std::string part, int times, std::string text) {
@@ -307,7 +307,7 @@ void TestCluster::advance(Duration by) {
     }
     if (const auto due = server_->next_wakeup(); due && *due <= until) {
       server_->on_wakeup(now_);
-      settle_store();
+      run_store_tasks();
       continue;
     }
     for (const auto& connection : connections_) {
@@ -326,10 +326,10 @@ api::Response TestCluster::call(api::Request request) {
   sink->response = [&answer](api::Response got) { answer = std::move(got); };
   const std::string what = fmt::format("{} {}", api::to_string(request.method), request.target);
   server_->handle(std::move(request), kAdmin, sink, now_);
-  settle_store();
+  run_store_tasks();
   for (int turns = 0; !answer && turns < kTurnsMax; ++turns) {  // a long list takes several
     server_->on_wakeup(now_);
-    settle_store();
+    run_store_tasks();
   }
   EXPECT_TRUE(answer) << what;
   return answer.value_or(api::Response{504, {}, {}});
@@ -343,7 +343,7 @@ Json TestCluster::get(std::string target) {
 }
 
 std::vector<Json> TestCluster::list(std::string target) {
-  // In pages: a long list is answered over several turns of a server.
+  // Reads in pages, because a long list is answered over several turns of a server.
   const std::string page = target + (target.contains('?') ? "&" : "?") + "limit=500";
   std::vector<Json> all;
   std::string next;

@@ -32,7 +32,7 @@ class TestCluster : private store::Watcher {
 
   /// Starts the engine; it must outlive the cluster or be stopped.
   void run(client::ApiEngine& engine);
-  /// The engine gets nothing any more, as after a crash.
+  /// The engine receives nothing from now on, as after a crash.
   void stop(client::ApiEngine& engine);
   /// Nothing reaches the engine nor the server from it until it is connected again. Nothing is broken visibly.
   void cut(client::ApiEngine& engine);
@@ -49,7 +49,7 @@ class TestCluster : private store::Watcher {
   /// Something happens just before the next request of this method for this path (without query) is carried out: what
   /// the engine decided on is not so any more.
   void before(api::Method method, std::string path, std::function<void()> act);
-  /// The same, just after it was carried out: no other program has acted on it yet.
+  /// As above, right after the request was executed: no other program has acted on it yet.
   void after(api::Method method, std::string path, std::function<void()> act);
 
   /// Every answer arrives a second time, a second later.
@@ -66,7 +66,7 @@ class TestCluster : private store::Watcher {
   void advance(Duration by);
 
   /// Everything that is due now.
-  void settle() { advance(Duration::zero()); }
+  void run_until_idle() { advance(Duration::zero()); }
 
   Now now() const { return now_; }
 
@@ -82,7 +82,7 @@ class TestCluster : private store::Watcher {
   void add_node(const std::string& name, api::StringMap labels = {}, std::string_view memory = "1Gi");
   void set_up(const std::string& node, bool up);
 
-  /// From now on it renews its lease alone, as a kubelet whose status does not change.
+  /// From now on the node renews its lease alone, like a kubelet whose status does not change.
   void renew_lease_only(const std::string& node) { kubelets_.at(node).posts_status = false; }
 
   void set_ready(const std::string& node, bool ready);
@@ -148,12 +148,12 @@ class TestCluster : private store::Watcher {
   void on_watch_end(const Error& error) override;
 
   void at(Instant due, std::function<void()> task);
-  void settle_store();
+  void run_store_tasks();
   void step(Connection& connection, const std::function<void(client::ApiEngine&)>& event);
   std::optional<Instant> next_due() const;
   std::optional<api::Response> injected(const api::Request& request);
   Duration answer_delay(const api::Request& request) const;
-  /// Takes out of `surprises` what is meant for this request, and does it.
+  /// Carries out the actions in `surprises` that belong to this request, and removes them.
   static void surprise(std::vector<Surprise>& surprises, const api::Request& request);
   bool swallows(std::string_view watch_target, std::string_view event);
   Duration event_delay(std::string_view watch_target) const;
@@ -173,7 +173,7 @@ class TestCluster : private store::Watcher {
   std::vector<Failure> failures_;
   std::vector<Delay> delays_;
   std::vector<Surprise> surprises_;
-  std::vector<Surprise> looks_;  // after
+  std::vector<Surprise> after_;  // after
   std::vector<Swallowing> swallowings_;
   std::vector<EventDelay> event_delays_;
   bool repeats_answers_ = false;

@@ -185,7 +185,7 @@ TEST_F(Volumes, InUseAreProtected) {
   EXPECT_EQ(phase(kVolumes + "/v"), "gone");
 }
 
-/// The cache of pods is behind: the API server knows of one more.
+/// The cache of pods lacks a pod that the API server knows.
 TEST_F(Volumes, AreProtectedByAPodThatWasNotSeenYet) {
   start(1);
   make_volume("v");
@@ -200,8 +200,8 @@ TEST_F(Volumes, AreProtectedByAPodThatWasNotSeenYet) {
   EXPECT_EQ(phase(kClaims + "/c"), "Bound");
 }
 
-/// The same, and what answers knows nothing of lists.
-TEST_F(Volumes, AreProtectedWhileNobodySaysWhichPodsThereAre) {
+/// As above, where lists of pods fail.
+TEST_F(Volumes, AreProtectedWhilePodsCannotBeListed) {
   start(1);
   make_volume("v");
   make_claim("c");
@@ -257,7 +257,7 @@ TEST_F(Volumes, OfAClassThatWaitsAreBoundWhereThePodGoes) {
   cluster.advance(seconds(3));
   EXPECT_EQ(phase(kClaims + "/c"), "Bound");
   EXPECT_EQ(node_of("p"), "n2");
-  make_pod("q", "c");  // another that uses it has to go there as well
+  make_pod("q", "c");  // another user of the claim must run on the same node
   cluster.advance(seconds(3));
   EXPECT_EQ(node_of("q"), "n2");
 }
@@ -275,7 +275,7 @@ TEST_F(Volumes, TwoPodsDoNotGetTheSameVolume) {
   const std::string waits = node_of("pa").empty() ? "pa" : "pb";
   EXPECT_THAT(why_it_waits(waits), HasSubstr("2 node(s) didn't find available persistent volumes to bind"));
   make_local("w", "n1");
-  cluster.advance(seconds(12));  // its back-off is over
+  cluster.advance(seconds(12));  // the pod's back-off is over
   EXPECT_EQ(node_of(waits), "n1");
 }
 
@@ -306,7 +306,7 @@ TEST_F(Volumes, ABoundOneElsewhereIsAConflict) {
   EXPECT_THAT(why_it_waits("p"), HasSubstr("2 node(s) had volume node affinity conflict"));
 }
 
-TEST_F(Volumes, ADefaultClassThatComesLaterIsGivenToWhoNamedNone) {
+TEST_F(Volumes, ALaterDefaultClassIsGivenToClaimsWithoutOne) {
   start(1);
   make_claim("c", "");
   cluster.advance(seconds(1));

@@ -68,7 +68,7 @@ class Workloads : public ::testing::Test {
   Scheduler scheduler;
 };
 
-/// Its node does not start it; its request is the smallest.
+/// A pod that its node does not start; its request is the smallest.
 TEST_F(Workloads, OfSurplusPodsThoseThatDoNotRunGoFirst) {
   start(2);
   cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 1));
@@ -87,7 +87,7 @@ TEST_F(Workloads, OfSurplusPodsThoseThatDoNotRunGoFirst) {
   EXPECT_EQ(left.string_at({"metadata", "deletionTimestamp"}), "");
 }
 
-TEST_F(Workloads, QueuesShowWhatComesInWaitsAndIsRetried) {
+TEST_F(Workloads, QueuesShowAddedWaitingAndRetriedNames) {
   const auto value = [this](const std::string& series) {
     const std::string text = "\n" + metrics.text();
     const std::size_t at = text.find("\n" + series + " ");
@@ -98,7 +98,7 @@ TEST_F(Workloads, QueuesShowWhatComesInWaitsAndIsRetried) {
   cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 2));
   cluster.advance(seconds(5));
   const double adds = value(R"(workqueue_adds_total{name="replicaset"})");
-  EXPECT_GE(adds, 2);  // the set, its pods
+  EXPECT_GE(adds, 2);  // the set, and its pods
   EXPECT_EQ(value(R"(workqueue_queue_duration_seconds_count{name="replicaset"})"), adds);
   EXPECT_EQ(value(R"(workqueue_depth{name="replicaset"})"), 0);
   EXPECT_EQ(value(R"(workqueue_adds_total{name="daemonset"})"), 0);
@@ -255,7 +255,7 @@ TEST_F(Workloads, AnAdoptedPodIsNotTakenForOneThatWasMade) {
   EXPECT_THAT(cluster.pod_names(), SizeIs(6));
 }
 
-TEST_F(Workloads, AStatusThatMetAConflictIsWrittenAgainThoughNothingElseChanges) {
+TEST_F(Workloads, AStatusThatConflictedIsWrittenAgainThoughNothingElseChanges) {
   start(1);
   cluster.fail(api::Method::kPatch, "/replicasets/web/status", 409, 3);
   cluster.fail(api::Method::kPatch, "/daemonsets/agent/status", 409, 3);
@@ -267,7 +267,7 @@ TEST_F(Workloads, AStatusThatMetAConflictIsWrittenAgainThoughNothingElseChanges)
 }
 
 TEST_F(Workloads, AnAdoptionAndAReleaseThatFailAreTriedAgain) {
-  constexpr int kFailures = 11;  // more than looks that other events of the set and its pods cause
+  constexpr int kFailures = 11;  // more than the number of syncs that other events cause
   start(1);
   for (const int code : {409, 500}) {
     const std::string name = fmt::format("web-{}", code);
@@ -303,14 +303,14 @@ TEST_F(Workloads, ASetThatShrinksWhileItGrowsMakesNoMore) {
   cluster.delay_answers(api::Method::kPost, "/namespaces/default/pods", milliseconds(300));
   cluster.requests.clear();
   cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 40));
-  cluster.advance(milliseconds(400));  // one answer has come, two are on their way
+  cluster.advance(milliseconds(400));  // one answer has arrived, two are under way
   cluster.merge(kReplicaSets + "/web", json(R"({"spec":{"replicas":4}})"));
   cluster.advance(seconds(10));
   EXPECT_EQ(std::ranges::count(cluster.requests, "POST " + kPods), 4);
   EXPECT_THAT(cluster.pod_names(), SizeIs(4));
 }
 
-TEST_F(Workloads, PodsOfADeadNodeComeBackElsewhere) {
+TEST_F(Workloads, PodsOfADeadNodeAreReplacedElsewhere) {
   start(3);
   cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 3));
   cluster.advance(seconds(5));
@@ -318,8 +318,8 @@ TEST_F(Workloads, PodsOfADeadNodeComeBackElsewhere) {
   cluster.advance(minutes(7));
   int elsewhere = 0;
   for (const Json& pod : pods()) {
-    const bool leaving = !pod.string_at({"metadata", "deletionTimestamp"}).empty();
-    if (!leaving) elsewhere += static_cast<int>(pod.string_at({"spec", "nodeName"}) != "n1");
+    const bool terminating = !pod.string_at({"metadata", "deletionTimestamp"}).empty();
+    if (!terminating) elsewhere += static_cast<int>(pod.string_at({"spec", "nodeName"}) != "n1");
   }
   EXPECT_EQ(elsewhere, 3);
   EXPECT_EQ(status(kReplicaSets + "/web", "readyReplicas"), 3);
@@ -445,7 +445,7 @@ TEST_F(Workloads, ADaemonSetOnDeleteWaitsForTheDeletion) {
   EXPECT_EQ(status(target, "updatedNumberScheduled"), 1);
 }
 
-/// As kubectl shows and undoes it: by the revisions and the patches in them.
+/// Reads and rolls back as kubectl does: by the revisions and the patches in them.
 TEST_F(Workloads, ADaemonSetKeepsItsRevisions) {
   start(2);
   Json set_json = workload_json("DaemonSet", "agent");
@@ -465,15 +465,15 @@ TEST_F(Workloads, ADaemonSetKeepsItsRevisions) {
   EXPECT_EQ(first.string_at({"metadata", "name"}), "agent-" + hash);
   EXPECT_EQ(first.string_at({"metadata", "labels", "app"}), "agent");
   for (const Json& pod : pods()) EXPECT_EQ(pod.string_at({"metadata", "labels", "controller-revision-hash"}), hash);
-  const auto change = [&](std::string_view note) {
+  const auto change = [&](std::string_view mark) {
     Json patch;
-    patch.make({"spec", "template", "metadata", "annotations", "note"}) = note;
+    patch.make({"spec", "template", "metadata", "annotations", "note"}) = mark;
     cluster.merge(target, patch);
     cluster.advance(seconds(20));
   };
   change("two");
   EXPECT_THAT(revisions(), ElementsAre(Key(1), Key(2)));
-  // Undone: the first template is the latest again, by the same revision.
+  // Rolled back: the first template is the latest again, under the same revision.
   cluster.merge(target, json(R"({"spec":{"template":{"metadata":{"annotations":null}}}})"));
   cluster.advance(seconds(20));
   ASSERT_THAT(revisions(), ElementsAre(Key(2), Key(3)));
@@ -547,7 +547,7 @@ TEST_F(Workloads, TheSchedulerAvoidsTaintedAndCordonedNodes) {
   EXPECT_EQ(cluster.get(kPods + "/web").string_at({"spec", "nodeName"}), "n2");
 }
 
-/// Documented for 1.32, and done there by a plug-in that is off by default.
+/// Documented for 1.32, and done in it by a plug-in that is off by default.
 TEST_F(Workloads, MemoryPressureKeepsOnlyBestEffortPodsAway) {
   start(1);
   cluster.set_pressure("n0", "MemoryPressure", true);

@@ -1,4 +1,4 @@
-// The resolver: who may ask and how often, what is forwarded, time-outs, bounds.
+// The resolver: allowed clients and rates, forwarding, time-outs, bounds.
 #include "dns/resolver.h"
 
 #include "policy/dns/names.h"

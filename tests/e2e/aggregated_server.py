@@ -1,4 +1,7 @@
-"""A small aggregated API server for tests: HTTPS, wares.example.com in two versions, discovery, OpenAPI v3, lists, watches. It trusts the headers that name a user only from a client whose certificate the API server's proxy authority has signed."""
+"""A small aggregated API server for tests: HTTPS, wares.example.com in two versions, discovery, OpenAPI v3, lists,
+watches. It trusts the headers that name a user only from a client whose certificate the API server's proxy authority
+has signed.
+"""
 import contextlib
 import http.server
 import json
@@ -12,27 +15,35 @@ VERSIONS = ("v1", "v1beta1")
 
 
 def ware(name, version="v1", **spec):
-    return {"apiVersion": f"{GROUP}/{version}", "kind": "Ware", "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"}, "spec": spec}
+    return {"apiVersion": f"{GROUP}/{version}", "kind": "Ware",
+            "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"}, "spec": spec}
 
 
 def resources(version):
     verbs = ["create", "get", "list", "watch"]
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{GROUP}/{version}", "resources": [
-        {"name": "wares", "singularName": "ware", "namespaced": True, "kind": "Ware", "verbs": verbs, "shortNames": ["wa"]},
+        {"name": "wares", "singularName": "ware", "namespaced": True, "kind": "Ware", "verbs": verbs,
+         "shortNames": ["wa"]},
         {"name": "wares/status", "singularName": "", "namespaced": True, "kind": "Ware", "verbs": ["get"]}]}
 
 
 def openapi(version):
-    schema = {"type": "object", "description": "A thing to sell.", "properties": {"spec": {"type": "object", "description": "What it is."}},
+    schema = {"type": "object", "description": "A thing to sell.",
+              "properties": {"spec": {"type": "object", "description": "What it is."}},
               "x-kubernetes-group-version-kind": [{"group": GROUP, "version": version, "kind": "Ware"}]}
     kind = {"group": GROUP, "version": version, "kind": "Ware"}
-    paths = {f"/apis/{GROUP}/{version}/namespaces/{{namespace}}/wares": {"get": {"x-kubernetes-action": "list", "x-kubernetes-group-version-kind": kind}}}
-    return {"openapi": "3.0.0", "info": {"title": "wares", "version": "0"}, "paths": paths, "components": {"schemas": {f"com.example.wares.{version}.Ware": schema}}}
+    paths = {
+        f"/apis/{GROUP}/{version}/namespaces/{{namespace}}/wares": {
+            "get": {"x-kubernetes-action": "list", "x-kubernetes-group-version-kind": kind}
+        }
+    }
+    return {"openapi": "3.0.0", "info": {"title": "wares", "version": "0"}, "paths": paths,
+            "components": {"schemas": {f"com.example.wares.{version}.Ware": schema}}}
 
 
 class AggregatedServer:
-    """`seen`: (method, path, headers, common name of the client's certificate) of each request. `wares`: the objects. The names moved, silent and
-    endless redirect, never answer, never end."""
+    """`seen`: (method, path, headers, common name of the client's certificate) of each request. `wares`: the objects.
+    The names moved, silent and endless redirect, never answer, never end."""
 
     def __init__(self, folder, address, proxy_authority):
         self.ca, self.certificate, self.key = make_certificate(folder, "DNS:wares.shop.svc")
@@ -75,7 +86,8 @@ class AggregatedServer:
 
             def events(self, version):
                 for one in list(owner.wares.values()):
-                    yield json.dumps({"type": "ADDED", "object": dict(one, apiVersion=f"{GROUP}/{version}")}).encode() + b"\n"
+                    yield json.dumps({"type": "ADDED",
+                                      "object": dict(one, apiVersion=f"{GROUP}/{version}")}).encode() + b"\n"
                 owner.over.wait(120)
 
             def flood(self):
@@ -87,13 +99,17 @@ class AggregatedServer:
                 path, _, query = self.path.partition("?")
                 at = path.strip("/").split("/")
                 if path == "/openapi/v3":
-                    return self.say({"paths": {f"apis/{GROUP}/{v}": {"serverRelativeURL": f"/openapi/v3/apis/{GROUP}/{v}?hash=1"} for v in VERSIONS}})
+                    return self.say(
+                        {"paths": {f"apis/{GROUP}/{v}": {"serverRelativeURL": f"/openapi/v3/apis/{GROUP}/{v}?hash=1"}
+                                   for v in VERSIONS}})
                 if at[:3] == ["openapi", "v3", "apis"]:
                     return self.say(openapi(at[4]))
                 if at[:2] != ["apis", GROUP] or at[2] not in VERSIONS:
-                    return self.say({"kind": "Status", "apiVersion": "v1", "code": 404, "status": "Failure", "reason": "NotFound"}, 404)
+                    return self.say({"kind": "Status", "apiVersion": "v1", "code": 404, "status": "Failure",
+                                     "reason": "NotFound"}, 404)
                 if self.name() != "front-proxy-client":
-                    return self.say({"kind": "Status", "apiVersion": "v1", "code": 401, "status": "Failure", "message": "who are you?"}, 401)
+                    return self.say({"kind": "Status", "apiVersion": "v1", "code": 401, "status": "Failure",
+                                     "message": "who are you?"}, 401)
                 version = at[2]
                 if len(at) == 3:
                     return self.say(resources(version))
@@ -110,10 +126,23 @@ class AggregatedServer:
                     return self.stream(self.events(version))
                 if at[-1] != "wares":
                     one = owner.wares.get(at[-1])
-                    return self.say(dict(one, apiVersion=f"{GROUP}/{version}")) if one else self.say({"kind": "Status", "apiVersion": "v1", "code": 404,
-                                                                                                      "status": "Failure", "reason": "NotFound"}, 404)
+                    return (
+                        self.say(dict(one, apiVersion=f"{GROUP}/{version}"))
+                        if one
+                        else self.say(
+                            {
+                                "kind": "Status",
+                                "apiVersion": "v1",
+                                "code": 404,
+                                "status": "Failure",
+                                "reason": "NotFound",
+                            },
+                            404,
+                        )
+                    )
                 items = [dict(one, apiVersion=f"{GROUP}/{version}") for one in owner.wares.values()]
-                return self.say({"kind": "WareList", "apiVersion": f"{GROUP}/{version}", "metadata": {"resourceVersion": "1"}, "items": items})
+                return self.say({"kind": "WareList", "apiVersion": f"{GROUP}/{version}",
+                                 "metadata": {"resourceVersion": "1"}, "items": items})
 
             def do_POST(self):
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

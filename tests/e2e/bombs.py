@@ -12,7 +12,8 @@ PODS = "/api/v1/namespaces/default/pods"
 
 def json_bomb(body_bytes=BODY_BYTES):
     """A pod of very many empty containers."""
-    return ('{"apiVersion":"v1","kind":"Pod","metadata":{"name":"bomb"},"spec":{"containers":[' + ",".join(["{}"] * (body_bytes // 3)) + "]}}").encode()
+    return ('{"apiVersion":"v1","kind":"Pod","metadata":{"name":"bomb"},"spec":{"containers":['
+            + ",".join(["{}"] * (body_bytes // 3)) + "]}}").encode()
 
 
 def varint(value):
@@ -127,7 +128,8 @@ def renew(api, count):
     """A lease as a node renews it."""
     path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
     body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "probe"},
-            "spec": {"holderIdentity": "probe", "leaseDurationSeconds": 40, "renewTime": time.strftime("%Y-%m-%dT%H:%M:%S.") + f"{count % 1_000_000:06d}Z"}}
+            "spec": {"holderIdentity": "probe", "leaseDurationSeconds": 40,
+                     "renewTime": time.strftime("%Y-%m-%dT%H:%M:%S.") + f"{count % 1_000_000:06d}Z"}}
     found = api.find(f"{path}/probe")
     if found is not None:
         body["metadata"]["resourceVersion"] = found["metadata"]["resourceVersion"]

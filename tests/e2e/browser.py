@@ -27,9 +27,10 @@ IFF_UP = 0x1
 
 
 def leave_network():
-    """Moves this process, and with it the servers and the browser that it starts, into a network namespace with a loopback interface alone.
-    Chromium breaks off every connection when an address of the machine comes or goes, and the pods of other suites make that happen all the time.
-    Without the right to do so, nothing changes. To be called before the first thread."""
+    """Moves this process, and with it the servers and the browser that it starts, into a network namespace with a
+    loopback interface alone. Chromium breaks off every connection when an address of the machine comes or goes, and the
+    pods of other suites make that happen all the time. Without the right to do so, nothing changes. To be called before
+    the first thread."""
     if os.geteuid() != 0 or ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET) != 0:
         return
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
@@ -59,7 +60,8 @@ class Browser:
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
-        self.call("Emulation.setFocusEmulationEnabled", enabled=True)  # keys reach the page whatever other window there is
+        # keys reach the page whatever other window there is
+        self.call("Emulation.setFocusEmulationEnabled", enabled=True)
 
     def call(self, method, **params):
         """The result of a command; AssertionError with what the browser says against it."""
@@ -90,7 +92,9 @@ class Browser:
         return message
 
     def open(self, url):
-        """Returns when the page is loaded and has drawn twice: why the browser shows a page of its own instead, or "" if it does not."""
+        """Returns when the page is loaded and has drawn twice: why the browser shows a page of its own instead, or ""
+        if it does not.
+        """
         begin = len(self.events)
         failure = self.call("Page.navigate", url=url).get("errorText", "")
         while not any(event["method"] == "Page.loadEventFired" for event in self.events[begin:]):
@@ -109,18 +113,21 @@ class Browser:
         return result["result"].get("value")
 
     def resize(self, width, height):
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
+                  mobile=width < 600)
 
     def look(self, width, height=900, dark=False):
         """A window of that size in CSS pixels, with a colour scheme."""
         self.size = width, height
         self.resize(width, height)
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        self.call("Emulation.setEmulatedMedia",
+                  features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
         self.settle()
 
     def key(self, key):
         for kind in ("keyDown", "keyUp"):
-            code = {"Enter": 13, "Tab": 9, "ArrowDown": 40, "ArrowUp": 38, "ArrowLeft": 37, "ArrowRight": 39, "End": 35, "Home": 36}[key]
+            code = {"Enter": 13, "Tab": 9, "ArrowDown": 40, "ArrowUp": 38, "ArrowLeft": 37, "ArrowRight": 39, "End": 35,
+                    "Home": 36}[key]
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code,
                       **({"text": "\r"} if key == "Enter" and kind == "keyDown" else {}))
         self.settle()
@@ -142,7 +149,8 @@ class Browser:
         for event in self.events:
             params = event["params"]
             if event["method"] == "Runtime.exceptionThrown":
-                told.append(params["exceptionDetails"].get("exception", {}).get("description", params["exceptionDetails"]["text"]))
+                told.append(params["exceptionDetails"].get("exception", {}).get("description",
+                                                                                params["exceptionDetails"]["text"]))
             if event["method"] == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning", "assert"):
                 told.append(str(params["args"]))
             if event["method"] == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
@@ -151,14 +159,15 @@ class Browser:
 
     def requests(self):
         """The URLs that the page requested, data of the page itself apart."""
-        asked = [event["params"]["request"]["url"] for event in self.events if event["method"] == "Network.requestWillBeSent"]
+        asked = [event["params"]["request"]["url"] for event in self.events
+                 if event["method"] == "Network.requestWillBeSent"]
         return [url for url in asked if not url.startswith("data:")]
 
 
 @contextlib.contextmanager
 def browsing():
-    """A browser of its own, without a sandbox and without a network: pages come from files. One that ends before it shows its
-    first page is started again: what is tested is the page."""
+    """A browser of its own, without a sandbox and without a network: pages come from files. One that ends before it
+    shows its first page is started again: what is tested is the page."""
     with contextlib.ExitStack() as stack:
         for left in reversed(range(STARTS_MAX)):
             start = contextlib.ExitStack()
@@ -183,7 +192,8 @@ def started():
     environment = peers.environment()
     libraries = [str(folder) for folder in peers.ROOT.glob("usr/lib/*-linux-gnu/pulseaudio")]
     environment["LD_LIBRARY_PATH"] = os.pathsep.join([environment["LD_LIBRARY_PATH"], *libraries])
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, tempfile.TemporaryFile("w+", errors="replace") as words:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, tempfile.TemporaryFile(
+        "w+", errors="replace") as words:
         def hand_over():
             read, write = os.dup(to_read), os.dup(from_write)
             os.dup2(read, 3)
@@ -191,8 +201,10 @@ def started():
 
         # pylint: disable-next=subprocess-popen-preexec-fn
         process = subprocess.Popen(
-            [find(), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe", "--no-first-run",
-             "--disable-background-networking", "--disable-component-update", "--proxy-server=127.0.0.1:9", f"--user-data-dir={profile}"],
+            [find(), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+             "--remote-debugging-pipe", "--no-first-run",
+             "--disable-background-networking", "--disable-component-update", "--proxy-server=127.0.0.1:9",
+             f"--user-data-dir={profile}"],
             env={**environment, "HOME": profile}, stdin=subprocess.DEVNULL, stdout=words, stderr=words,
             preexec_fn=hand_over, close_fds=False)
         os.close(to_read)

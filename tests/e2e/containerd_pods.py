@@ -1,9 +1,10 @@
-"""Pods in a containerd of the test's own, for a test that has no gRPC: root, state and socket in one folder, no network.
+"""Pods in a containerd of the test's own, for a test that has no gRPC: root, state and socket in one folder, no
+network.
 
 usage: containerd_pods.py FOLDER
 
-Starts containerd, imports an image made of busybox-static, and prints {"ready": true}, or {"skip": why}. Then every line of JSON
-on standard input makes or removes one pod and is answered by one line:
+Starts containerd, imports an image made of busybox-static, and prints {"ready": true}, or {"skip": why}. Then every
+line of JSON on standard input makes or removes one pod and is answered by one line:
   {"run": {"name", "namespace", "uid", "cgroup_parent", "log_directory", "command"}} -> {"sandbox", "container"}
   {"remove": SANDBOX} -> {}
 Ends with its standard input: all pods are removed and containerd is stopped.
@@ -71,12 +72,13 @@ def generated():
 
 
 def applets():
-    return subprocess.run([BUSYBOX, "--list"], capture_output=True, text=True, check=True).stdout.replace("busybox\n", "").split()
+    return subprocess.run([BUSYBOX, "--list"], capture_output=True, text=True,
+                          check=True).stdout.replace("busybox\n", "").split()
 
 
 def write_image(path, image=IMAGE, ballast=b"", files=0, programs=(), entries=()):
-    """An OCI image of one layer: busybox, links to it by all its names, further programs, a file of nothing but weight, and so many empty ones.
-    `entries`: names of further ones, with their bytes and fields."""
+    """An OCI image of one layer: busybox, links to it by all its names, further programs, a file of nothing but weight,
+    and so many empty ones. `entries`: names of further ones, with their bytes and fields."""
     blobs = {}
 
     def blob(data, media_type, **more):
@@ -107,12 +109,15 @@ def write_image(path, image=IMAGE, ballast=b"", files=0, programs=(), entries=()
         for name, data, fields in entries:
             entry(archive, name, data, **fields)
     content = layer.getvalue()
-    config = {"architecture": "amd64", "os": "linux", "config": {"Entrypoint": ["/bin/sleep", "100000"], "Env": ["PATH=/bin"]},
+    config = {"architecture": "amd64", "os": "linux",
+              "config": {"Entrypoint": ["/bin/sleep", "100000"], "Env": ["PATH=/bin"]},
               "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(content).hexdigest()}"]}}
     manifest = {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
                 "config": blob(json.dumps(config).encode(), "application/vnd.oci.image.config.v1+json"),
                 "layers": [blob(content, "application/vnd.oci.image.layer.v1.tar")]}
-    index = {"schemaVersion": 2, "manifests": [blob(json.dumps(manifest).encode(), manifest["mediaType"], platform={"architecture": "amd64", "os": "linux"},
+    index = {"schemaVersion": 2,
+             "manifests": [blob(json.dumps(manifest).encode(), manifest["mediaType"],
+                                platform={"architecture": "amd64", "os": "linux"},
                                                     annotations={"io.containerd.image.name": image})]}
     with tarfile.open(path, "w") as archive:
         entry(archive, "oci-layout", json.dumps({"imageLayoutVersion": "1.0.0"}).encode())
@@ -127,7 +132,8 @@ class Containerd:
         self.socket = folder / "containerd.sock"
         self.configure()
         self.log = open(folder / "containerd.log", "wb")
-        self.daemon = subprocess.Popen(["containerd", "-c", folder / "config.toml"], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+        self.daemon = subprocess.Popen(["containerd", "-c", folder / "config.toml"], stdin=subprocess.DEVNULL,
+                                       stdout=self.log, stderr=self.log)
 
     def configure(self):
         (self.folder / "config.toml").write_text(CONFIG.format(folder=self.folder, image=IMAGE))
@@ -139,13 +145,15 @@ class Containerd:
         def answers():
             if self.daemon.poll() is not None:
                 raise RuntimeError(f"containerd has ended: {self.tail()}")
-            return subprocess.run(["ctr", "-a", self.socket, "version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0
+            return subprocess.run(["ctr", "-a", self.socket, "version"], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL, check=False).returncode == 0
         wait_for(lambda: f"an answer of containerd: {self.tail()}", answers, interval=0.1)
 
     def import_image(self, image=IMAGE, ballast=b"", files=0):
         archive = self.folder / "image.tar"
         write_image(archive, image, ballast, files)
-        done = subprocess.run(["ctr", "-a", self.socket, "-n", "k8s.io", "images", "import", archive], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        done = subprocess.run(["ctr", "-a", self.socket, "-n", "k8s.io", "images", "import", archive],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode != 0:
             raise RuntimeError(f"image not imported: {done.stdout}")
         archive.unlink()
@@ -169,23 +177,33 @@ class Pods:
         self.sandboxes = []
 
     def call(self, method, request, answer):
-        stub = self.channel.unary_unary(f"/runtime.v1.RuntimeService/{method}", request_serializer=lambda message: message.SerializeToString(),
+        stub = self.channel.unary_unary(f"/runtime.v1.RuntimeService/{method}",
+                                        request_serializer=lambda message: message.SerializeToString(),
                                         response_deserializer=answer.FromString)
         return stub(request, timeout=PATIENCE, wait_for_ready=True)
 
     def run(self, name, namespace, uid, cgroup_parent, log_directory, command):
         m = self.messages
         spaces = m.NamespaceOption(network=NODE, pid=CONTAINER)
-        labels = {"io.kubernetes.pod.name": name, "io.kubernetes.pod.namespace": namespace, "io.kubernetes.pod.uid": uid}
-        config = m.PodSandboxConfig(metadata=m.PodSandboxMetadata(name=name, uid=uid, namespace=namespace), log_directory=log_directory, labels=labels,
-                                    linux=m.LinuxPodSandboxConfig(cgroup_parent=cgroup_parent, security_context=m.SandboxSecurityContext(namespace_options=spaces)))
+        labels = {"io.kubernetes.pod.name": name, "io.kubernetes.pod.namespace": namespace,
+                  "io.kubernetes.pod.uid": uid}
+        config = m.PodSandboxConfig(metadata=m.PodSandboxMetadata(name=name, uid=uid, namespace=namespace),
+                                    log_directory=log_directory, labels=labels,
+                                    linux=m.LinuxPodSandboxConfig(cgroup_parent=cgroup_parent,
+                                                                  security_context=m.SandboxSecurityContext(
+                                                                      namespace_options=spaces)))
         os.makedirs(f"{log_directory}/app", exist_ok=True)
-        sandbox = self.call("RunPodSandbox", m.RunPodSandboxRequest(config=config), m.RunPodSandboxResponse).pod_sandbox_id
+        sandbox = self.call("RunPodSandbox", m.RunPodSandboxRequest(config=config),
+                            m.RunPodSandboxResponse).pod_sandbox_id
         self.sandboxes.append(sandbox)
-        container = m.ContainerConfig(metadata=m.ContainerMetadata(name="app"), image=m.ImageSpec(image=IMAGE), command=command, log_path="app/0.log",
+        container = m.ContainerConfig(metadata=m.ContainerMetadata(name="app"), image=m.ImageSpec(image=IMAGE),
+                                      command=command, log_path="app/0.log",
                                       labels={**labels, "io.kubernetes.container.name": "app"},
-                                      linux=m.LinuxContainerConfig(security_context=m.ContainerSecurityContext(namespace_options=spaces)))
-        made = self.call("CreateContainer", m.CreateContainerRequest(pod_sandbox_id=sandbox, config=container, sandbox_config=config), m.CreateContainerResponse)
+                                      linux=m.LinuxContainerConfig(
+                                          security_context=m.ContainerSecurityContext(namespace_options=spaces)))
+        made = self.call("CreateContainer",
+                         m.CreateContainerRequest(pod_sandbox_id=sandbox, config=container, sandbox_config=config),
+                         m.CreateContainerResponse)
         self.call("StartContainer", m.StartContainerRequest(container_id=made.container_id), m.Empty)
         return {"sandbox": sandbox, "container": made.container_id}
 

@@ -14,9 +14,13 @@ def config_map(name, **data):
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
 
 
+ROOT_CA = "kube-root-ca.crt"  # the ConfigMap that the server makes in every namespace, some time after its start
+
+
 def own_maps(api):
-    """The data of all but the one that every namespace has, by name."""
-    return {each["metadata"]["name"]: each.get("data", {}) for each in api.get(MAPS)["items"] if each["metadata"]["name"] != "kube-root-ca.crt"}
+    """The data of all but ROOT_CA, by name."""
+    return {each["metadata"]["name"]: each.get("data", {}) for each in api.get(MAPS)["items"]
+            if each["metadata"]["name"] != ROOT_CA}
 
 
 class Servers:
@@ -45,7 +49,7 @@ class Servers:
 
 
 class Recorder(threading.Thread):
-    """A client that watches and resumes by resourceVersion; lists anew when history is gone."""
+    """A client that watches and resumes by resourceVersion; lists anew when history is gone. ROOT_CA is no event."""
 
     def __init__(self, kubeconfigs, since):
         super().__init__(daemon=True)
@@ -76,7 +80,9 @@ class Recorder(threading.Thread):
                     self.lists += 1  # the next watch shows every later write
                     return
                 self.version = event["object"]["metadata"]["resourceVersion"]
-                self.events.append((int(self.version), event["type"], event["object"]["metadata"]["name"], (event["object"].get("data") or {}).get("count")))
+                if event["object"]["metadata"]["name"] != ROOT_CA:
+                    self.events.append((int(self.version), event["type"], event["object"]["metadata"]["name"],
+                                    (event["object"].get("data") or {}).get("count")))
         finally:
             connection.close()
 

@@ -1,7 +1,9 @@
-"""A Debian 12 machine of its own: the root of fresh_root.py on a disk, Debian's kernel and systemd as process 1, in QEMU without KVM and without a network.
+"""A Debian 12 machine of its own: the root of fresh_root.py on a disk, Debian's kernel and systemd as process 1, in
+QEMU without KVM and without a network.
 
-The kernel is the one of tools/peers; it has NVMe and ext4 built in, so there is no initramfs. The first serial port is the console, the second the way in:
-a service reads scripts there and answers with what they printed and their exit code.
+The kernel is the one of tools/peers; it has NVMe and ext4 built in, so there is no initramfs. The first serial port is
+the console, the second the way in: a service reads scripts there and answers with what they printed and their exit
+code.
 """
 import base64
 import contextlib
@@ -58,7 +60,8 @@ def program(name):
 
 def missing():
     """The programs and rights that this machine lacks, as a text; "" if it has all."""
-    lacks = [f"{name} (package {package})" for name, package in (("qemu-system-x86_64", "qemu-system-x86"), ("mke2fs", "e2fsprogs")) if not program(name)]
+    lacks = [f"{name} (package {package})" for name,
+             package in (("qemu-system-x86_64", "qemu-system-x86"), ("mke2fs", "e2fsprogs")) if not program(name)]
     if not kernel():
         lacks.append("a guest kernel (tools/peers, or linux-image-cloud-amd64)")
     if os.geteuid() != 0:
@@ -72,7 +75,8 @@ def make_disk(image, packages, files):
         root = pathlib.Path(folder) / "root"
         root.mkdir()
         fresh_root.make(root, packages)
-        for place, text in {"usr/local/sbin/channel": CHANNEL, "etc/systemd/system/channel.service": UNIT, "etc/fstab": ""}.items():
+        for place, text in {"usr/local/sbin/channel": CHANNEL, "etc/systemd/system/channel.service": UNIT,
+                            "etc/fstab": ""}.items():
             (root / place).parent.mkdir(parents=True, exist_ok=True)
             (root / place).write_text(text)
         for place, file in files.items():
@@ -82,7 +86,8 @@ def make_disk(image, packages, files):
         (units / "default.target").symlink_to("/lib/systemd/system/multi-user.target")
         (units / "multi-user.target.wants").mkdir(exist_ok=True)
         (units / "multi-user.target.wants/channel.service").symlink_to("../channel.service")
-        for unit in ("getty.target", "systemd-networkd.service", "systemd-update-utmp.service", "systemd-update-utmp-runlevel.service"):
+        for unit in ("getty.target", "systemd-networkd.service", "systemd-update-utmp.service",
+                     "systemd-update-utmp-runlevel.service"):
             (units / unit).unlink(missing_ok=True)
             (units / unit).symlink_to("/dev/null")
         (root / "var/log/journal").mkdir()
@@ -98,14 +103,21 @@ class Guest:
         self.console = folder / "console.txt"
         self.began = time.monotonic()
         own, theirs = socket.socketpair()
-        words = "console=ttyS0 root=/dev/nvme0n1 rootfstype=ext4 rw rootwait init=/lib/systemd/systemd panic=-1 nokaslr mitigations=off tsc=reliable psi=1 quiet"
+        words = (
+            "console=ttyS0 root=/dev/nvme0n1 rootfstype=ext4 rw rootwait init=/lib/systemd/systemd panic=-1 nokaslr"
+            " mitigations=off tsc=reliable psi=1 quiet"
+        )
         with theirs, open(folder / "qemu.txt", "wb") as errors:
             # As in tests/lab/vm: without "rep stos", clearing pages is several times faster under TCG.
             self.child = subprocess.Popen(
-                [program("qemu-system-x86_64"), "-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max,-erms,-fsrm", "-M", "q35", "-m", MEMORY, "-smp", "2", "-display", "none",
-                 "-nodefaults", "-no-user-config", "-nic", "none", "-kernel", kernel(), "-append", f"{words} clearcpuid=rep_good",
-                 "-drive", f"file={disk},format=raw,if=none,id=disk,cache=unsafe", "-device", "nvme,serial=root,drive=disk",
-                 "-serial", f"file:{self.console}", "-chardev", f"socket,id=channel,fd={theirs.fileno()}", "-serial", "chardev:channel"],
+                [program("qemu-system-x86_64"), "-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max,-erms,-fsrm",
+                 "-M", "q35", "-m", MEMORY, "-smp", "2", "-display", "none",
+                 "-nodefaults", "-no-user-config", "-nic", "none", "-kernel", kernel(), "-append",
+                 f"{words} clearcpuid=rep_good",
+                 "-drive", f"file={disk},format=raw,if=none,id=disk,cache=unsafe", "-device",
+                 "nvme,serial=root,drive=disk",
+                 "-serial", f"file:{self.console}", "-chardev", f"socket,id=channel,fd={theirs.fileno()}", "-serial",
+                 "chardev:channel"],
                 stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, pass_fds=[theirs.fileno()])
         self.channel, self.read = own, b""
 
@@ -183,17 +195,27 @@ class GuestApi(harness.Api):
 
     def __init__(self, guest, kubeconfig):
         self.guest, self.folder = guest, f"/run/api{kubeconfig.replace('/', '-')}"
-        self.server = re.search(r"https://(\S+?)\"?$", guest.run(f"mkdir -p {self.folder}; grep server: {kubeconfig}"), re.M).group(1)
+        self.server = re.search(r"https://(\S+?)\"?$", guest.run(f"mkdir -p {self.folder}; grep server: {kubeconfig}"),
+                                re.M).group(1)
         for name in ("certificate-authority", "client-certificate", "client-key"):
-            guest.run(f"umask 077; sed -nE 's/.*{name}-data: *\"?([^\" ]+)\"?$/\\1/p' {kubeconfig} | base64 -d > {self.folder}/{name}; test -s {self.folder}/{name}")
+            guest.run(
+                f'umask 077; sed -nE \'s/.*{name}-data: *"?([^" ]+)"?$/\\1/p\' {kubeconfig} | base64 -d >'
+                f" {self.folder}/{name}; test -s {self.folder}/{name}"
+            )
 
     def request(self, method, path, body=None, content_type="application/json"):
         data = "" if body is None else json.dumps(body)
-        head = f"{method} {path} HTTP/1.1\r\nHost: {self.server}\r\nConnection: close\r\nContent-Type: {content_type}\r\nContent-Length: {len(data.encode())}\r\n\r\n"
+        head = (
+            f"{method} {path} HTTP/1.1\r\nHost: {self.server}\r\nConnection: close\r\nContent-Type:"
+            f" {content_type}\r\nContent-Length: {len(data.encode())}\r\n\r\n"
+        )
         given = base64.b64encode((head + data).encode()).decode()
         # -quiet: it stays until the server ends the connection.
-        printed = self.guest.run(f"cd {self.folder}; echo {given} | base64 -d | timeout 300 openssl s_client -quiet -verify_return_error -connect {self.server} "
-                                 "-CAfile certificate-authority -cert client-certificate -key client-key 2>errors | base64 --wrap=0")
+        printed = self.guest.run(
+            f"cd {self.folder}; echo {given} | base64 -d | timeout 300 openssl s_client -quiet -verify_return_error"
+            f" -connect {self.server} -CAfile certificate-authority -cert client-certificate -key client-key 2>errors |"
+            " base64 --wrap=0"
+        )
         raw = base64.b64decode(printed)
         if not raw:
             raise OSError(f"no answer: {self.guest.run(f'cat {self.folder}/errors')[-500:]}")

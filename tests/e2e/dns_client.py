@@ -1,4 +1,6 @@
-"""DNS messages for the end-to-end tests: queries by UDP and TCP, their answers as values, and a server that answers as a test says."""
+"""DNS messages for the end-to-end tests: queries by UDP and TCP, their answers as values, and a server that answers as
+a test says.
+"""
 import collections
 import ipaddress
 import random
@@ -8,7 +10,8 @@ import threading
 
 from patience import PATIENCE
 
-TYPES = {"A": 1, "NS": 2, "CNAME": 5, "SOA": 6, "PTR": 12, "MX": 15, "TXT": 16, "AAAA": 28, "SRV": 33, "OPT": 41, "AXFR": 252}
+TYPES = {"A": 1, "NS": 2, "CNAME": 5, "SOA": 6, "PTR": 12, "MX": 15, "TXT": 16, "AAAA": 28, "SRV": 33, "OPT": 41,
+         "AXFR": 252}
 NAMES = {number: name for name, number in TYPES.items()}
 RCODES = {0: "NOERROR", 1: "FORMERR", 2: "SERVFAIL", 3: "NXDOMAIN", 4: "NOTIMP", 5: "REFUSED"}
 
@@ -106,13 +109,16 @@ def read_frame(channel):
 
 def ask_tcp(port, *messages, host="127.0.0.1", source=None):
     """The answers to all messages, which are sent in one piece, in the order in which they come."""
-    with socket.create_connection((host, port), timeout=PATIENCE, source_address=(source, 0) if source else None) as channel:
+    with socket.create_connection((host, port), timeout=PATIENCE, source_address=(source, 0) if source
+                                  else None) as channel:
         channel.sendall(b"".join(struct.pack(">H", len(message)) + message for message in messages))
         return [read_frame(channel) for _ in messages]
 
 
 class Upstream:
-    """A DNS server on a free port. `answer(message, over_tcp)` gives bytes, or None for silence. `asked` has what came."""
+    """A DNS server on a free port. `answer(message, over_tcp)` gives bytes, or None for silence. `asked` has what
+    came.
+    """
 
     def __init__(self, answer):
         self.answer, self.asked = answer, []
@@ -163,5 +169,6 @@ def answer_to(message, *addresses, ttl=60, rcode=0, flags=0x8180, number=None):
     """An answer with A records to the question of `message`."""
     end = read_name(message, 12)[1] + 4
     head = (message[:2] if number is None else number) + struct.pack(">5H", flags | rcode, 1, len(addresses), 0, 0)
-    body = b"".join(b"\xc0\x0c" + struct.pack(">2HIH", 1, 1, ttl, 4) + ipaddress.ip_address(each).packed for each in addresses)
+    body = b"".join(b"\xc0\x0c" + struct.pack(">2HIH", 1, 1, ttl, 4) + ipaddress.ip_address(each).packed
+                    for each in addresses)
     return head + message[12:end] + body

@@ -1,12 +1,17 @@
-"""Commands of a document, run as they stand in it: in one shell, in a fresh root with the Debian package at hand, in a network of its own.
+"""Commands of a document, run as they stand in it: in one shell, in a fresh root with the Debian package at hand, in a
+network of its own.
 
 These fenced blocks of a document are run, in their order:
   sh                                  in the shell; the first command that fails ends it
-  sh in another terminal, until WORD  beside the shell, until its output has WORD (the rest of the line); ended with the document
-  text                                nothing to run: what the block before it prints. Its lines stand in the output in this order; "…" is anything, a line of
+  sh in another terminal, until WORD  beside the shell, until its output has WORD (the rest of the line); ended with the
+                                      document
+  text                                nothing to run: what the block before it prints. Its lines stand in the output in
+                                      this order; "…" is anything, a line of
                                       nothing else is any number of lines
   sh not here: REASON                 is not run
-Three commands of the root stand for others: `sudo` runs the command as its caller, root; `apt install ./FILE` is `dpkg -i`, without a network; kubectl is the machine's.
+Three commands of the root stand for others: `sudo` runs the command as its caller, root; kubectl is the machine's; `apt
+install` needs no network. It gives a `./FILE` to `dpkg -i`, copies a package of PEERS from those that tools/peers
+unpacks, and otherwise checks that the root has the package.
 """
 import contextlib
 import pathlib
@@ -17,13 +22,33 @@ import subprocess
 import time
 
 import fresh_root
+import peers
 from patience import PATIENCE
 
 FENCE = re.compile(r"^```(\w+) ?([^\n]*)\n(.*?)^```$", re.M | re.S)
-SHIMS = {"sudo": '#!/bin/sh\nexec "$@"\n',
-         "apt": '#!/bin/sh\n[ "$1" = install ] && exec dpkg -i "$2"\necho "apt: only install FILE here" >&2; exit 1\n'}
-# Processes of its own: none is left when the shell has ended, whatever failed. The loopback interface has the machine's address: nothing beyond it can be reached.
+APT = """#!/bin/sh
+[ "$1" = install ] || { echo "apt: only install here" >&2; exit 1; }
+shift
+for each; do
+  case $each in
+    ./*) dpkg -i "$each" ;;
+    *) if [ -d "/peers/$each" ]; then cp -a "/peers/$each/." /; else dpkg -s "$each" >/dev/null; fi ;;
+  esac || exit 1
+done
+"""
+SHIMS = {"sudo": '#!/bin/sh\nexec "$@"\n', "apt": APT}
+# Files of packages that pages install and that this machine need not have installed.
+PEERS = {"containerd": ("usr/bin/containerd", "usr/bin/containerd-shim-runc-v2", "usr/bin/ctr"),
+         "runc": ("usr/sbin/runc",),
+         "containernetworking-plugins": ("usr/lib/cni",)}
+# Processes of its own: none is left when the shell has ended, whatever failed. The loopback interface has the machine's
+# address: nothing beyond it can be reached.
 NETWORK = 'ip link set lo up; ip address add 192.0.2.10/32 dev lo; exec "$@"'
+# The same with a device and a default route, for pages whose pods have networks. Nothing is behind the device.
+ROUTED = (
+    "ip link set lo up; ip link add machine type bridge; ip address add 192.0.2.10/24 dev machine; ip link set machine"
+    ' up; ip route add default via 192.0.2.1; exec "$@"'
+)
 LAST = "the-end-of-a-block"
 # Commands that only look: what they do not show yet they may show a moment later.
 LOOKS = re.compile(r"(sudo )?(kubectl (get|logs|describe)|spillway (explain|zones|top)) ")
@@ -54,16 +79,19 @@ def matches(wanted, printed):
 
 # Reads blocks and runs them. The nodes' files are on disks with room: no page is about a full one.
 RUN_BLOCKS = """set -eo pipefail; cd
-export TMPDIR=/var/tmp; for place in /var/lib/spillway $TMPDIR; do mkdir -p $place; mount -t tmpfs -o mode=0755,size=1g state $place; done
+export TMPDIR=/var/tmp; for place in /var/lib/spillway /srv $TMPDIR; do mkdir -p $place; mount -t tmpfs -o mode=0755,size=1g state $place; done
 while IFS= read -r -d '' block; do eval "$block"; done"""
 
 
 class Shell:
-    def __init__(self, root):
+    def __init__(self, root, network=NETWORK):
         self.root, self.terminals = root, 0
         words = fresh_root.inside(root, "bash", "--norc", "-c", RUN_BLOCKS, "bash")
-        self.child = subprocess.Popen(["unshare", "--net", "--pid", "--fork", "--kill-child", "bash", "-c", NETWORK, "bash", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                      env={**fresh_root.ENVIRONMENT, "PATH": f"/usr/local/bin:{fresh_root.ENVIRONMENT['PATH']}", "TERM": "dumb"})
+        self.child = subprocess.Popen(["unshare", "--net", "--pid", "--fork", "--kill-child", "bash", "-c", network,
+                                       "bash", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT,
+                                      env={**fresh_root.ENVIRONMENT,
+                                           "PATH": f"/usr/local/bin:{fresh_root.ENVIRONMENT['PATH']}", "TERM": "dumb"})
 
     def run(self, text, timeout=PATIENCE):
         """The output of the block."""
@@ -74,12 +102,14 @@ class Shell:
             ready, _, _ = select.select([self.child.stdout], [], [], deadline - time.monotonic())
             got = ready and self.child.stdout.read1(1 << 16)
             if not got:
-                raise AssertionError(f"{'a command failed' if ready else 'no end'}:\n{text}\nprinted:\n{printed.decode()}{self.logs()}")
+                raise AssertionError(
+                    f"{'a command failed' if ready else 'no end'}:\n{text}\nprinted:\n{printed.decode()}{self.logs()}")
             printed += got
         return printed.decode().removesuffix(f"{LAST}\n")
 
     def logs(self):
-        return "".join(f"\n{file.name}:\n{file.read_text()[-2000:]}" for file in sorted((self.root / "tmp").glob("terminal-*")))
+        return "".join(f"\n{file.name}:\n{file.read_text()[-2000:]}"
+                       for file in sorted((self.root / "tmp").glob("terminal-*")))
 
     def start(self, text, until, timeout=PATIENCE):
         """In another terminal; what it had printed when that word came."""
@@ -96,7 +126,10 @@ class Shell:
 
     def close(self):
         with contextlib.suppress(AssertionError, BrokenPipeError):
-            self.run('for each in "${started[@]}"; do for child in $(cat /proc/$each/task/$each/children) $each; do kill $child; done; wait $each || true; done')
+            self.run(
+                'for each in "${started[@]}"; do for child in $(cat /proc/$each/task/$each/children) $each; do kill'
+                " $child; done; wait $each || true; done"
+            )
         with contextlib.suppress(BrokenPipeError):
             self.child.stdin.close()
         self.child.stdout.close()
@@ -113,10 +146,21 @@ def shown(shell, block, wanted, printed):
     return missing
 
 
-def prepared(root, package, more=()):
-    """A fresh root with the .deb, the stand-ins and the files of `more` ({place below /root: file})."""
+def offer_peers(root):
+    """The packages of PEERS, for the stand-in of apt, and the name server that every machine has."""
+    (root / "etc/resolv.conf").write_text("nameserver 192.0.2.1\n")
+    for name, files in PEERS.items():
+        for file in files:
+            place = root / "peers" / name / file
+            place.parent.mkdir(parents=True, exist_ok=True)
+            (shutil.copytree if (peers.ROOT / file).is_dir() else shutil.copy)(peers.ROOT / file, place)
+
+
+def prepared(root, package, more=(), packages=()):
+    """A fresh root with the .deb, these packages, the stand-ins and the files of `more` ({place below /root: file})."""
     depends = subprocess.run(["dpkg-deb", "-f", package, "Depends"], capture_output=True, text=True, check=True).stdout
-    fresh_root.make(root, [*(re.split(r"[ |(]", each.strip())[0] for each in depends.split(",")), "less", "procps"])
+    fresh_root.make(root, [*(re.split(r"[ |(]", each.strip())[0] for each in depends.split(",")), "less", "procps",
+                           *packages])
     places = root / "usr/local/bin"
     places.mkdir(parents=True, exist_ok=True)
     for name, text in SHIMS.items():
@@ -128,9 +172,9 @@ def prepared(root, package, more=()):
         (shutil.copytree if pathlib.Path(file).is_dir() else shutil.copy)(file, root / "root" / place)
 
 
-def follow(document, root):
+def follow(document, root, network=NETWORK):
     """Runs it; gives (blocks that were run, blocks that were not, with the reason)."""
-    shell, typed, printed, ran, left = Shell(root), "", "", 0, []
+    shell, typed, printed, ran, left = Shell(root, network), "", "", 0, []
     try:
         for language, rest, text in blocks(document):
             where = f"{document.name}: after {ran} blocks"
@@ -144,7 +188,8 @@ def follow(document, root):
             elif language == "sh":
                 assert rest == "", f"{where}: sh {rest}"
                 typed, printed, ran = text, shell.run(text), ran + 1
-            print(f"\n{'$ ' + text if language == 'sh' else ''}{printed if language == 'sh' else ''}", end="", flush=True)
+            print(f"\n{'$ ' + text if language == 'sh' else ''}{printed if language == 'sh' else ''}", end="",
+                  flush=True)
     finally:
         shell.close()
     return ran, left

@@ -18,7 +18,8 @@ class Gateway:
 
     def call(self, path, **fields):
         body = {name: coded(value) if isinstance(value, str) else value for name, value in fields.items()}
-        with urllib.request.urlopen(urllib.request.Request(f"{self.url}/v3/{path}", json.dumps(body).encode()), timeout=PATIENCE) as answer:
+        with urllib.request.urlopen(urllib.request.Request(f"{self.url}/v3/{path}", json.dumps(body).encode()),
+                                    timeout=PATIENCE) as answer:
             return json.load(answer)
 
     def value(self, key):
@@ -39,7 +40,8 @@ class Gateway:
         end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
         body = {"create_request": {"key": coded(prefix), "range_end": coded(end), "start_revision": 1}}
         events, reached = [], 0
-        with urllib.request.urlopen(urllib.request.Request(f"{self.url}/v3/watch", json.dumps(body).encode()), timeout=PATIENCE) as answer:
+        with urllib.request.urlopen(urllib.request.Request(f"{self.url}/v3/watch", json.dumps(body).encode()),
+                                    timeout=PATIENCE) as answer:
             while reached < last:
                 result = json.loads(answer.readline())["result"]
                 for event in result.get("events", []):

@@ -9,7 +9,9 @@ from webhook_server import make_certificate
 
 
 class ExtenderServer:
-    """`answers[verb](arguments)` is an object to be sent as JSON, (status, headers, bytes), or a generator of bytes that are sent unchanged."""
+    """`answers[verb](arguments)` is an object to be sent as JSON, (status, headers, bytes), or a generator of bytes
+    that are sent unchanged.
+    """
 
     def __init__(self, folder=None, names="IP:127.0.0.1", client_ca=None):
         self.answers, self.asked, self.gone = {}, [], threading.Event()
@@ -43,7 +45,8 @@ class ExtenderServer:
                 status, headers, body = answer
                 with contextlib.suppress(OSError):
                     self.send_response(status)
-                    for name, value in {"Content-Type": "application/json", "Content-Length": str(len(body)), **headers}.items():
+                    for name, value in {"Content-Type": "application/json", "Content-Length": str(len(body)),
+                                        **headers}.items():
                         self.send_header(name, value)
                     self.end_headers()
                     self.wfile.write(body)

@@ -2,9 +2,9 @@
 
 usage: fake_device_plugin.py DIRECTORY RESOURCE ID...
 
-Registers at DIRECTORY/kubelet.sock, and again whenever that socket is a new one, as the protocol asks plugins to. Devices become
-unhealthy and healthy by lines on standard input: "unhealthy ID", "healthy ID". Every call it answers is a line of JSON on standard
-output. Ends with its standard input.
+Registers at DIRECTORY/kubelet.sock, and again whenever that socket is a new one, as the protocol asks plugins to.
+Devices become unhealthy and healthy by lines on standard input: "unhealthy ID", "healthy ID". Every call it answers is
+a line of JSON on standard output. Ends with its standard input.
 """
 import concurrent.futures
 import importlib
@@ -126,7 +126,8 @@ class Plugin:
             call = channel.unary_unary("/v1beta1.Registration/Register",
                                        request_serializer=lambda request: request.SerializeToString(),
                                        response_deserializer=self.api.Empty.FromString)
-            call(self.api.RegisterRequest(version=version, endpoint=self.endpoint, resource_name=resource or self.resource), timeout=PATIENCE)
+            call(self.api.RegisterRequest(version=version, endpoint=self.endpoint, resource_name=resource
+                                          or self.resource), timeout=PATIENCE)
 
     def follow(self):
         """Registers with every new agent, until the process ends."""

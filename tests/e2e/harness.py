@@ -61,10 +61,12 @@ class Api:
         self.scheme, self.host, self.port = server.group(1), server.group(2), int(server.group(3))
         self.timeout, self.token, self.context = timeout, field("token"), None
         if self.scheme == "https":
-            self.context = ssl.create_default_context(cadata=base64.b64decode(field("certificate-authority-data")).decode())
+            self.context = ssl.create_default_context(
+                cadata=base64.b64decode(field("certificate-authority-data")).decode())
             if field("client-certificate-data"):
                 with tempfile.NamedTemporaryFile("wb", suffix=".pem") as pem:
-                    pem.write(base64.b64decode(field("client-certificate-data")) + b"\n" + base64.b64decode(field("client-key-data")))
+                    pem.write(base64.b64decode(field("client-certificate-data")) + b"\n"
+                              + base64.b64decode(field("client-key-data")))
                     pem.flush()
                     self.context.load_cert_chain(pem.name)
         self.connection = None
@@ -134,7 +136,8 @@ class Api:
         return self.request("POST", path, body)
 
     def delete(self, path, grace=None):
-        return self.request("DELETE", path, {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": grace} if grace is not None else None)
+        return self.request("DELETE", path, {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": grace}
+                            if grace is not None else None)
 
     def patch(self, path, body, kind="merge"):
         return self.request("PATCH", path, body, f"application/{kind}-patch+json")
@@ -142,27 +145,32 @@ class Api:
     def nodes_ready(self):
         """Names of the nodes whose Ready condition is True."""
         return [node["metadata"]["name"] for node in self.get("/api/v1/nodes")["items"]
-                if any(c["type"] == "Ready" and c["status"] == "True" for c in node.get("status", {}).get("conditions", []))]
+                if any(c["type"] == "Ready" and c["status"] == "True"
+                       for c in node.get("status", {}).get("conditions", []))]
 
     def pod_phases(self, namespace="default"):
-        return {pod["metadata"]["name"]: pod["status"].get("phase") for pod in self.get(f"/api/v1/namespaces/{namespace}/pods")["items"]}
+        return {pod["metadata"]["name"]: pod["status"].get("phase")
+                for pod in self.get(f"/api/v1/namespaces/{namespace}/pods")["items"]}
 
 
 def account_kubeconfig(api, administrator, account, namespace="kube-system"):
     """A kubeconfig beside the administrator's, with a new token of a service account."""
-    token = api.create(f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token", {"spec": {}})["status"]["token"]
+    token = api.create(f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token",
+                       {"spec": {}})["status"]["token"]
     text = pathlib.Path(administrator).read_text()
-    server, authority = (re.search(rf"{field}: *\"?([^\"\s]+)", text).group(1) for field in ("server", "certificate-authority-data"))
+    server, authority = (re.search(rf"{field}: *\"?([^\"\s]+)", text).group(1)
+                         for field in ("server", "certificate-authority-data"))
     file = pathlib.Path(administrator).parent / f"{account}.kubeconfig"
-    file.write_text(f"apiVersion: v1\nkind: Config\ncurrent-context: x\nclusters:\n- name: x\n  cluster:\n    server: {server}\n"
+    file.write_text(
+        f"apiVersion: v1\nkind: Config\ncurrent-context: x\nclusters:\n- name: x\n  cluster:\n    server: {server}\n"
                     f"    certificate-authority-data: {authority}\nusers:\n- name: x\n  user:\n    token: {token}\n"
                     "contexts:\n- name: x\n  context:\n    cluster: x\n    user: x\n")
     return file
 
 
 def let_run_out(api, lease):
-    """Lets the lease of a leader that was killed or stopped end a second from now. Leases are long in tests: a leader that waits for a processor
-    keeps its own."""
+    """Lets the lease of a leader that was killed or stopped end a second from now. Leases are long in tests: a leader
+    that waits for a processor keeps its own."""
     api.patch(lease, {"spec": {"leaseDurationSeconds": 1}})
 
 
@@ -170,12 +178,13 @@ def refusals(api):
     """The number of requests that the API server has refused as forbidden, by verb and resource."""
     found = re.findall(r"^apiserver_request_total\{(.*)\} (\d+)", api.get("/metrics"), re.M)
     labelled = [(dict(re.findall(r'(\w+)="([^"]*)"', labels)), int(count)) for labels, count in found]
-    return collections.Counter({(labels["verb"], labels["resource"]): count for labels, count in labelled if labels["code"] == "403"})
+    return collections.Counter({(labels["verb"], labels["resource"]): count for labels, count in labelled
+                                if labels["code"] == "403"})
 
 
 def program_in_pods():
-    """The name of the program under test in a pod. Pods of the process runtime have it in their PATH wherever it lies, and not by its path if it lies
-    below /tmp: that is a directory of their own."""
+    """The name of the program under test in a pod. Pods of the process runtime have it in their PATH wherever it lies,
+    and not by its path if it lies below /tmp: that is a directory of their own."""
     return str(BINARY) if own_containerd.is_wanted() else "spillway"
 
 
@@ -196,12 +205,16 @@ def has_default_thresholds(arguments):
 
 @functools.cache
 def room_on_disks():
-    """Flags for a node that refuses no pod because a disk of this machine is nearly full: a drop-in directory for its configuration."""
+    """Flags for a node that refuses no pod because a disk of this machine is nearly full: a drop-in directory for its
+    configuration.
+    """
     directory = tempfile.TemporaryDirectory(prefix="spillway-e2e-conf-")
     atexit.register(directory.cleanup)
     (pathlib.Path(directory.name) / "room.conf").write_text(json.dumps({
-        "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "mergeDefaultEvictionSettings": True,
-        "evictionHard": {f"{disk}.{what}": "0.1%" for disk in ("nodefs", "imagefs") for what in ("available", "inodesFree")},
+        "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
+        "mergeDefaultEvictionSettings": True,
+        "evictionHard": {f"{disk}.{what}": "0.1%" for disk in ("nodefs", "imagefs")
+                         for what in ("available", "inodesFree")},
         "imageGCHighThresholdPercent": 100}))
     return "--config-dir", directory.name
 
@@ -211,11 +224,14 @@ def leaves_runtime_open(arguments):
     words = [str(each) for each in arguments]
     if words[0] != "up" or any(word.startswith(("--runtime", "--container-runtime-endpoint")) for word in words):
         return False
-    return "--config" not in words or "containerRuntimeEndpoint" not in pathlib.Path(words[words.index("--config") + 1]).read_text()
+    return "--config" not in words or "containerRuntimeEndpoint" not in pathlib.Path(
+        words[words.index("--config") + 1]).read_text()
 
 
 class Process:
-    """One running spillway. Its output goes to a file, shown when a test fails; `stdout`: an open file for standard output alone."""
+    """One running spillway. Its output goes to a file, shown when a test fails; `stdout`: an open file for standard
+    output alone.
+    """
 
     def __init__(self, folder, *arguments, stdout=None):
         if has_default_thresholds(arguments):
@@ -223,13 +239,15 @@ class Process:
         if leaves_runtime_open(arguments):
             arguments = (*arguments, "--runtime", "process")
         if arguments[0] == "up" and "--proxy" not in arguments:
-            arguments = (*arguments, "--proxy", "off")  # one process on a machine carries Services; tests run beside each other
+            # one process on a machine carries Services; tests run beside each other
+            arguments = (*arguments, "--proxy", "off")
         if arguments[0] == "scheduler" and "--secure-port" not in arguments:
             arguments = (*arguments, "--secure-port", "0")  # any free one: its default is one of all machines
         self.clients = []  # closed with the process
         self.log = pathlib.Path(folder) / f"{arguments[0]}-{time.monotonic_ns()}.log"
         with open(self.log, "wb") as log:
-            self.child = subprocess.Popen([BINARY, *map(str, arguments)], stdout=stdout or log, stderr=log, stdin=subprocess.DEVNULL)
+            self.child = subprocess.Popen([BINARY, *map(str, arguments)], stdout=stdout or log, stderr=log,
+                                          stdin=subprocess.DEVNULL)
 
     def running(self):
         return self.child.poll() is None
@@ -285,7 +303,9 @@ def pids_in(procs):
 
 
 def processes_of_pods(folder, part="kubepods"):
-    """Processes of `spillway up` or of agents whose files are below the folder; part "supervisors": what runs beside their containers."""
+    """Processes of `spillway up` or of agents whose files are below the folder; part "supervisors": what runs beside
+    their containers.
+    """
     tops = [top for state in [pathlib.Path(folder) / "data", *state_folders(folder)] for top in node_cgroups(state)]
     # Cgroups that go away meanwhile are skipped.
     groups = [group for top in tops for node in os.listdir(top) for group, _, _ in os.walk(top / node / part)]
@@ -349,8 +369,9 @@ def serving(process, kubeconfig):
 
 
 class Kubectl:
-    """kubectl with the identity of a kubeconfig; each call gives what it printed: on standard error if it is to fail. What waits gives up after
-    PATIENCE, and says then what it has waited for."""
+    """kubectl with the identity of a kubeconfig; each call gives what it printed: on standard error if it is to fail.
+    A command that waits gives up after PATIENCE, and prints what it has waited for.
+    """
 
     def __init__(self, kubeconfig):
         self.environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "HOME": str(pathlib.Path(kubeconfig).parent)}
@@ -358,8 +379,11 @@ class Kubectl:
     def __call__(self, *arguments, given=None, code=0):
         if arguments[0] in ("wait", "delete") or arguments[:2] == ("rollout", "status"):
             arguments = (*arguments, f"--timeout={PATIENCE:.0f}s")
-        done = subprocess.run(["kubectl", *arguments], input=given, capture_output=True, text=True, env=self.environment, timeout=2 * PATIENCE, check=False)
-        assert done.returncode == code, f"kubectl {' '.join(arguments)}: exit {done.returncode}, expected {code}\n{done.stdout}{done.stderr}"
+        done = subprocess.run(["kubectl", *arguments], input=given, capture_output=True, text=True,
+                              env=self.environment, timeout=2 * PATIENCE, check=False)
+        assert (
+            done.returncode == code
+        ), f"kubectl {' '.join(arguments)}: exit {done.returncode}, expected {code}\n{done.stdout}{done.stderr}"
         return done.stderr if code else done.stdout
 
     def log_of(self, name):
@@ -388,9 +412,12 @@ def one_node(folder, *more):
     kubeconfig = folder / "kubeconfig"
     kubeconfig.unlink(missing_ok=True)
     with contextlib.ExitStack() as stack:
-        if own_containerd.is_wanted() and not any(str(each).startswith("--container-runtime-endpoint") for each in more):
-            more = (*more, f"--container-runtime-endpoint=unix://{stack.enter_context(own_containerd.serving(folder)).socket}")
-        process = stack.enter_context(running(folder, "up", "--data-dir", folder / "data", "--state-dir", folder / "state", "--port", "0", "--write-kubeconfig", kubeconfig,
+        if own_containerd.is_wanted() and not any(str(each).startswith("--container-runtime-endpoint")
+                                                  for each in more):
+            more = (*more,
+                    f"--container-runtime-endpoint=unix://{stack.enter_context(own_containerd.serving(folder)).socket}")
+        process = stack.enter_context(running(folder, "up", "--data-dir", folder / "data", "--state-dir",
+                                              folder / "state", "--port", "0", "--write-kubeconfig", kubeconfig,
                                               "--node-name", "n", "--node-memory", "256Mi", *more))
         process.api = serving(process, kubeconfig)
         process.kubectl = Kubectl(kubeconfig)
@@ -400,9 +427,11 @@ def one_node(folder, *more):
 
 def run(*arguments, timeout=PATIENCE):
     """Runs spillway to its end: (exit code, standard output, standard error)."""
-    done = subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL)
+    done = subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
+                          stdin=subprocess.DEVNULL)
     return done.returncode, done.stdout, done.stderr
 
 
 def can_write_cgroups():
-    return os.geteuid() == 0 and any(os.access(path, os.W_OK) for path in ("/sys/fs/cgroup/memory", "/sys/fs/cgroup/cgroup.procs"))
+    return os.geteuid() == 0 and any(os.access(path, os.W_OK)
+                                     for path in ("/sys/fs/cgroup/memory", "/sys/fs/cgroup/cgroup.procs"))

@@ -1,4 +1,6 @@
-"""Holds one thread of a process of the test's, as a long computation or a system call that hangs would: the other threads run on."""
+"""Holds one thread of a process of the test's, as a long computation or a system call that hangs would: the other
+threads run on.
+"""
 import contextlib
 import ctypes
 import os

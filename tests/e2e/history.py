@@ -1,7 +1,9 @@
-"""Clients that do what comes to their mind to a few objects of several servers, and a check that one history explains it all.
+"""Clients that do what comes to their mind to a few objects of several servers, and a check that one history explains
+it all.
 
-Every write that is acknowledged says its revision, so no order has to be searched for: etcd's own history is the order. Source: etcd's
-robustness tests; L. Lamport, "How to make a multiprocessor computer that correctly executes multiprocess programs".
+Every write that is acknowledged says its revision, so no order has to be searched for: etcd's own history is the order.
+Source: etcd's robustness tests; L. Lamport, "How to make a multiprocessor computer that correctly executes multiprocess
+programs".
 """
 import bisect
 import collections
@@ -24,7 +26,8 @@ Operation = collections.namedtuple("Operation", "kind name token began ended cod
 class Client(threading.Thread):
     def __init__(self, kubeconfigs, number, seed):
         super().__init__(daemon=True)
-        self.servers, self.number, self.random = Servers(kubeconfigs, timeout=PATIENCE), number, random.Random(f"{seed}-{number}")
+        self.servers, self.number, self.random = Servers(kubeconfigs,
+                                                         timeout=PATIENCE), number, random.Random(f"{seed}-{number}")
         self.operations, self.known, self.ended, self.writes = [], {}, False, 0
 
     def run(self):
@@ -51,7 +54,8 @@ class Client(threading.Thread):
         revision = int(answer.get("metadata", {}).get("resourceVersion") or 0)
         seen = None
         if code == 200 and kind == "list":
-            seen = {each["metadata"]["name"]: (int(each["metadata"]["resourceVersion"]), each["data"]["token"]) for each in answer["items"] if each["metadata"]["name"] in NAMES}
+            seen = {each["metadata"]["name"]: (int(each["metadata"]["resourceVersion"]), each["data"]["token"])
+                    for each in answer["items"] if each["metadata"]["name"] in NAMES}
         elif code == 200 and kind != "delete":
             seen = answer["data"]["token"]
             self.known[name] = answer
@@ -105,7 +109,8 @@ class Check:
         for operation in self.operations:
             if operation.kind not in ("create", "update"):
                 continue
-            if operation.code == 200 and self.at(operation.name, operation.revision) != (operation.revision, operation.token):
+            if operation.code == 200 and self.at(operation.name,
+                                                 operation.revision) != (operation.revision, operation.token):
                 self.wrong("acknowledged, and not in the history", operation)
             if self.tokens[operation.token] > 1:
                 self.wrong("written twice", operation)
@@ -115,7 +120,8 @@ class Check:
     def check_reads(self):
         """Checks that an answer shows the state at some revision that is not before all that had been answered when it
         was asked."""
-        answered = sorted((each.ended, each.revision) for each in self.operations if each.code == 200 and each.revision and each.kind != "get" and each.kind != "delete")
+        answered = sorted((each.ended, each.revision) for each in self.operations if each.code == 200 and each.revision
+                          and each.kind != "get" and each.kind != "delete")
         times, greatest, newest = [], [], 0
         for ended, revision in answered:
             newest = max(newest, revision)

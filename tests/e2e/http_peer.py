@@ -1,4 +1,6 @@
-"""A server such as a pod may hold, on an address of this machine that is not loopback: for what the API server's proxies reach."""
+"""A server such as a pod may hold, on an address of this machine that is not loopback: for what the API server's
+proxies reach.
+"""
 import contextlib
 import http.server
 import socket
@@ -17,8 +19,9 @@ def own_address():
 
 
 class Peer:
-    """`seen` holds (method, path, headers by lower-case names, body) of each request. /endless never ends, /silent never answers, /cut breaks off,
-    /moved redirects, /echo becomes a connection that says everything twice; everything else says what was asked."""
+    """`seen` holds (method, path, headers by lower-case names, body) of each request. /endless never ends, /silent
+    never answers, /cut breaks off, /moved redirects, /echo becomes a connection that says everything twice; everything
+    else says what was asked."""
 
     def __init__(self, address, context=None):
         self.seen, self.left, self.over = [], threading.Event(), threading.Event()
@@ -29,7 +32,8 @@ class Peer:
 
             def answer(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                owner.seen.append((self.command, self.path, {name.lower(): value for name, value in self.headers.items()}, body))
+                owner.seen.append((self.command, self.path,
+                                   {name.lower(): value for name, value in self.headers.items()}, body))
                 act = getattr(self, "at_" + self.path.split("?")[0].strip("/"), self.tell)
                 try:
                     act(body)
@@ -41,7 +45,8 @@ class Peer:
             def tell(self, body):
                 text = f"{self.command} {self.path} {body.decode()}".encode()
                 self.send_response(200)
-                for name, value in (("Content-Type", "text/plain"), ("X-Kind", "pod"), ("Audit-Id", "forged"), ("Access-Control-Allow-Origin", "*"),
+                for name, value in (("Content-Type", "text/plain"), ("X-Kind", "pod"), ("Audit-Id", "forged"),
+                                    ("Access-Control-Allow-Origin", "*"),
                         ("Service-Worker-Allowed", "/"), ("Content-Length", str(len(text)))):
                     self.send_header(name, value)
                 self.end_headers()

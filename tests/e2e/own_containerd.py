@@ -1,7 +1,8 @@
 """A containerd of a test's own for the pods of a node: its root, state, socket and network in one folder.
 
-With SPILLWAY_E2E_RUNTIME=containerd a test that was written for the process runtime runs its pods there as well: harness.one_node starts
-one, and every container's image is replaced by the one that there is, which holds busybox under all its names.
+With SPILLWAY_E2E_RUNTIME=containerd a test that was written for the process runtime runs its pods there as well:
+harness.one_node starts one, and every container's image is replaced by the one that there is, which holds busybox under
+all its names.
 """
 import contextlib
 import copy
@@ -19,7 +20,8 @@ IMAGE = containerd_pods.IMAGE
 LOOPBACK = {"cniVersion": "0.4.0", "name": "test", "plugins": [{"type": "loopback"}]}
 BRIDGE = {"cniVersion": "0.4.0", "name": "test",
           "plugins": [{"type": "bridge", "bridge": "spillway-e2e", "isGateway": True,
-                       "ipam": {"type": "host-local", "ranges": [[{"subnet": "10.231.99.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}}]}
+                       "ipam": {"type": "host-local", "ranges": [[{"subnet": "10.231.99.0/24"}]],
+                                "routes": [{"dst": "0.0.0.0/0"}]}}]}
 CONFIG = containerd_pods.CONFIG + """
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "{programs}"
@@ -46,7 +48,9 @@ def is_wanted():
 
 
 def configure(folder, network, place=None, programs=peers.ROOT / "usr/lib/cni"):
-    """config.toml and cni/ in a folder, for a containerd that finds the folder at `place` and the CNI plug-ins at `programs`."""
+    """config.toml and cni/ in a folder, for a containerd that finds the folder at `place` and the CNI plug-ins at
+    `programs`.
+    """
     place = place or folder
     (folder / "cni").mkdir(parents=True, exist_ok=True)
     data = copy.deepcopy(network)
@@ -67,7 +71,8 @@ class Containerd(containerd_pods.Containerd):
         configure(self.folder, self.network)
 
     def ctr(self, *arguments):
-        done = subprocess.run(["ctr", "-a", self.socket, "-n", "k8s.io", *arguments], capture_output=True, text=True, check=True)
+        done = subprocess.run(["ctr", "-a", self.socket, "-n", "k8s.io", *arguments], capture_output=True, text=True,
+                              check=True)
         return done.stdout.split()
 
     @contextlib.contextmanager
@@ -87,7 +92,9 @@ class Containerd(containerd_pods.Containerd):
 
 @contextlib.contextmanager
 def serving(folder, network=BRIDGE):
-    """Starts a containerd that answers and has the image; yields the flags that a node of `spillway up` needs for it."""
+    """Starts a containerd that answers and has the image; yields the flags that a node of `spillway up` needs for
+    it.
+    """
     place = pathlib.Path(tempfile.mkdtemp(prefix="containerd-", dir=folder))
     containerd = Containerd(place, network)
     try:
@@ -101,7 +108,8 @@ def serving(folder, network=BRIDGE):
 def lend_machine(pod, container):
     """A program of this machine runs in the image with the machine's libraries."""
     program = pathlib.Path((container.get("command") or [""])[0])
-    if not program.is_absolute() or program.parent in (pathlib.Path("/bin"), pathlib.Path("/usr/bin")) or not program.is_file():
+    if not program.is_absolute() or program.parent in (pathlib.Path("/bin"),
+                                                       pathlib.Path("/usr/bin")) or not program.is_file():
         return
     for number, folder in enumerate(["/usr", "/lib", "/lib64", str(program.parent)]):
         volume = {"name": f"machine-{number}", "hostPath": {"path": os.path.realpath(folder)}}

@@ -15,7 +15,8 @@ import tempfile
 import peers
 import way
 
-PROGRAM = next((path for path in (peers.ROOT / "usr/bin/etcd", pathlib.Path("/usr/bin/etcd")) if os.access(path, os.X_OK)), None)
+PROGRAM = next((path for path in (peers.ROOT / "usr/bin/etcd", pathlib.Path("/usr/bin/etcd"))
+                if os.access(path, os.X_OK)), None)
 NEEDS = "needs etcd"
 
 
@@ -25,7 +26,8 @@ def free_ports(count):
     sockets = []
     while len(sockets) < count:
         with contextlib.suppress(OSError):
-            sockets.append(socket.create_server(("127.0.0.1", random.randrange(10_000, first) if first > 11_000 else 0)))
+            sockets.append(socket.create_server(("127.0.0.1", random.randrange(10_000, first) if first > 11_000
+                                                 else 0)))
     ports = [each.getsockname()[1] for each in sockets]
     for each in sockets:
         each.close()
@@ -36,14 +38,17 @@ class Member:
     def __init__(self, folder, name, client, peer, advertised, cluster, more):
         self.url = f"http://127.0.0.1:{client}"
         self.log, self.data = folder / f"{name}.log", folder / name
-        self.command = [PROGRAM, f"--name={name}", f"--data-dir={self.data}", f"--listen-client-urls={self.url}", f"--advertise-client-urls={self.url}",
-                        f"--listen-peer-urls=http://127.0.0.1:{peer}", f"--initial-advertise-peer-urls={advertised}", f"--initial-cluster={cluster}", *more]
+        self.command = [PROGRAM, f"--name={name}", f"--data-dir={self.data}", f"--listen-client-urls={self.url}",
+                        f"--advertise-client-urls={self.url}",
+                        f"--listen-peer-urls=http://127.0.0.1:{peer}", f"--initial-advertise-peer-urls={advertised}",
+                        f"--initial-cluster={cluster}", *more]
         self.child = None
         self.start()
 
     def start(self):
         with open(self.log, "ab") as log:
-            self.child = subprocess.Popen(self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=peers.environment())
+            self.child = subprocess.Popen(self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                                          env=peers.environment())
 
     def kill(self, number=signal.SIGKILL):
         self.child.send_signal(number)
@@ -60,7 +65,8 @@ class Cluster:
         self.ways = [way.Way(url) for url in peers_at] if ways else []
         advertised = [each.url for each in self.ways] or peers_at
         cluster = ",".join(f"m{i}={url}" for i, url in enumerate(advertised))
-        self.members = [Member(folder, f"m{i}", ports[i], ports[members + i], advertised[i], cluster, more) for i in range(members)]
+        self.members = [Member(folder, f"m{i}", ports[i], ports[members + i], advertised[i], cluster, more)
+                        for i in range(members)]
 
     @property
     def flag(self):

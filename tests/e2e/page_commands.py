@@ -1,11 +1,15 @@
 """The commands that a page has: those of its indented blocks, and those between backticks that say more than a name.
 
-An indented block is one of commands if its first line begins with one; where its lines begin with "$ ", the others are what is printed. A comment behind
-a command is none of it. Fenced blocks of commands are for pages that are followed as they stand (documents.py).
+An indented block is one of commands if its first line begins with one; where its lines begin with "$ ", the others are
+what is printed. A comment behind a command is none of it. Fenced blocks of commands are for pages that are followed as
+they stand (documents.py).
 """
 import re
 
-PROGRAMS = r"(?:sudo |JOBS=\d+ |chrt -r 1 )*(?:\S*/)?(?:spillway|kubectl|\./dev|cmake|ctest|cp|install|export|promtool|systemctl|tests/lab/\w[\w.]*|bench/\w+/\w+\.py)"
+PROGRAMS = (
+    r"(?:sudo |JOBS=\d+ |chrt -r 1"
+    r" )*(?:\S*/)?(?:spillway|kubectl|\./dev|cmake|ctest|cp|install|export|promtool|systemctl|tests/lab/\w[\w.]*|bench/\w+/\w+\.py)"
+)
 BEGINS = re.compile(rf"(?:\$ )?{PROGRAMS}(?: .*)?$")
 BLOCK = re.compile(r"(?:^    +\S.*\n?|^\n(?=    ))+", re.M)
 # `spillway up` and `kubectl get` are names; `spillway COMMAND --help` is a command.

@@ -19,7 +19,8 @@ def lintian(*words):
     need their places in the environment. None if there is none."""
     found = environment()
     if (ROOT / "usr/bin/lintian").exists():
-        modules = [folder for pattern in ("usr/share/perl5", "usr/lib/*-linux-gnu/perl5/5.*", "usr/share/perl/5.*", "usr/lib/*-linux-gnu/perl/5.*") for folder in ROOT.glob(pattern)]
+        modules = [folder for pattern in ("usr/share/perl5", "usr/lib/*-linux-gnu/perl5/5.*", "usr/share/perl/5.*",
+                                          "usr/lib/*-linux-gnu/perl/5.*") for folder in ROOT.glob(pattern)]
         found |= {"LINTIAN_BASE": str(ROOT / "usr/share/lintian"), "PERL5LIB": os.pathsep.join(map(str, modules))}
     program = shutil.which("lintian", path=found["PATH"])
     return ([program, *map(str, words)], found) if program else None

@@ -1,5 +1,5 @@
-"""A stock API server as the dashboard sees one: the answers of a cluster without any Spillway, from samples/stock.json, with watches that
-stay open. A test changes what it serves, refuses what a user may not, and stops it."""
+"""A stock API server as the dashboard sees one: the answers of a cluster without any Spillway, from samples/stock.json,
+with watches that stay open. A test changes what it serves, refuses what a user may not, and stops it."""
 import contextlib
 import copy
 import datetime
@@ -11,36 +11,52 @@ import threading
 import urllib.parse
 
 SAMPLES = pathlib.Path(__file__).resolve().parent / "samples"
-LISTS = {"/api/v1/nodes": ("NodeList", "nodes"), "/api/v1/pods": ("PodList", "pods"), "/api/v1/events": ("EventList", "events"),
+LISTS = {"/api/v1/nodes": ("NodeList", "nodes"), "/api/v1/pods": ("PodList", "pods"),
+         "/api/v1/events": ("EventList", "events"),
          "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases": ("LeaseList", "leases"),
-         "/api/v1/persistentvolumeclaims": ("PersistentVolumeClaimList", "claims"), "/api/v1/services": ("ServiceList", "services"),
-         "/apis/storage.k8s.io/v1/storageclasses": ("StorageClassList", "classes")}
+         "/api/v1/persistentvolumeclaims": ("PersistentVolumeClaimList", "claims"),
+         "/api/v1/services": ("ServiceList", "services"),
+         "/apis/storage.k8s.io/v1/storageclasses": ("StorageClassList", "classes"),
+         "/apis/apps/v1/deployments": ("DeploymentList", "deployments"),
+         "/apis/apps/v1/replicasets": ("ReplicaSetList", "replicasets"),
+         "/apis/apps/v1/statefulsets": ("StatefulSetList", "statefulsets"),
+         "/apis/apps/v1/daemonsets": ("DaemonSetList", "daemonsets"), "/apis/batch/v1/jobs": ("JobList", "jobs"),
+         "/apis/discovery.k8s.io/v1/endpointslices": ("EndpointSliceList", "slices")}
 IDLE_S = 0.25  # after which a watch looks whether its server has ended
 
 
 def stamp(seconds_ago=0):
-    return (datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(seconds=seconds_ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return (datetime.datetime.now(datetime.timezone.utc)
+            - datetime.timedelta(seconds=seconds_ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def status(code, reason, message):
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message, "reason": reason, "code": code}
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message,
+            "reason": reason, "code": code}
 
 
 def node(name, zone, ready="True", **more):
     """A node as a stock cluster shows it."""
-    conditions = [{"type": kind, "status": "False", "lastHeartbeatTime": stamp(60), "lastTransitionTime": stamp(86400), "reason": f"KubeletHasNo{kind}", "message": ""}
+    conditions = [{"type": kind, "status": "False", "lastHeartbeatTime": stamp(60), "lastTransitionTime": stamp(86400),
+                   "reason": f"KubeletHasNo{kind}", "message": ""}
                   for kind in ("MemoryPressure", "DiskPressure", "PIDPressure")]
     reason = {"True": "KubeletReady", "False": "KubeletNotReady", "Unknown": "NodeStatusUnknown"}[ready]
-    message = {"True": "kubelet is posting ready status", "False": "container runtime is down", "Unknown": "Kubelet stopped posting node status."}[ready]
-    conditions.append({"type": "Ready", "status": ready, "lastHeartbeatTime": stamp(60), "lastTransitionTime": stamp(3000), "reason": reason, "message": message})
-    labels = {"kubernetes.io/hostname": name, **({"topology.kubernetes.io/region": "eu", "topology.kubernetes.io/zone": zone} if zone else {})}
-    return {"metadata": {"name": name, "uid": f"uid-{name}", "labels": labels, "creationTimestamp": stamp(90000)}, "spec": dict(more),
-            "status": {"conditions": conditions, "allocatable": {"cpu": "4", "memory": "16Gi", "pods": "110"}, "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+    message = {"True": "kubelet is posting ready status", "False": "container runtime is down",
+               "Unknown": "Kubelet stopped posting node status."}[ready]
+    conditions.append({"type": "Ready", "status": ready, "lastHeartbeatTime": stamp(60),
+                       "lastTransitionTime": stamp(3000), "reason": reason, "message": message})
+    labels = {"kubernetes.io/hostname": name,
+              **({"topology.kubernetes.io/region": "eu", "topology.kubernetes.io/zone": zone} if zone else {})}
+    return {"metadata": {"name": name, "uid": f"uid-{name}", "labels": labels, "creationTimestamp": stamp(90000)},
+            "spec": dict(more),
+            "status": {"conditions": conditions, "allocatable": {"cpu": "4", "memory": "16Gi", "pods": "110"},
+                       "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
                        "nodeInfo": {"kubeletVersion": "v1.32.3"}}}
 
 
 def lease(name):
-    return {"metadata": {"name": name, "namespace": "kube-node-lease", "uid": f"lease-{name}"}, "spec": {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": stamp()}}
+    return {"metadata": {"name": name, "namespace": "kube-node-lease", "uid": f"lease-{name}"},
+            "spec": {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": stamp()}}
 
 
 def key(item):
@@ -57,7 +73,8 @@ class StockApi:
         self.refused, self.extra, self.asked = [], {}, []
         self.watches = []
         given = objects if objects is not None else json.loads((SAMPLES / "stock.json").read_text())
-        self.objects = {kind: {key(item): self.stamped(item) for item in copy.deepcopy(given.get(kind, []))} for _, kind in LISTS.values()}
+        self.objects = {kind: {key(item): self.stamped(item) for item in copy.deepcopy(given.get(kind, []))} for _,
+                        kind in LISTS.values()}
         self.extra.update(given.get("pages", {}))
         self.ended = threading.Event()
         self.server, self.thread, self.port = None, None, 0
@@ -135,7 +152,12 @@ class StockApi:
         if request.command == "GET" and path in LISTS:
             return self.list_or_watch(request, *LISTS[path], parameters)
         single = path.split("/")
-        if request.command == "GET" and len(single) == 7 and path.startswith("/api/v1/namespaces/") and single[5] == "pods":
+        if request.command == "GET" and len(single) == 6 and path.startswith("/api/v1/namespaces/") and single[
+            5] == "pods":
+            return self.list_or_watch(request, *LISTS["/api/v1/pods"],
+                                      {**parameters, "fieldSelector": f"metadata.namespace={single[4]}"})
+        if request.command == "GET" and len(single) == 7 and path.startswith("/api/v1/namespaces/") and single[
+            5] == "pods":
             found = self.objects["pods"].get((single[4], single[6]))
             if found:
                 return self.reply(request, 200, found)
@@ -143,9 +165,11 @@ class StockApi:
 
     @staticmethod
     def selector(parameters):
-        name, _, value = parameters.get("fieldSelector", "").partition("=")
-        at = {"status.phase": ("status", "phase"), "spec.nodeName": ("spec", "nodeName"), "metadata.name": ("metadata", "name")}.get(name)
-        return (lambda item: item.get(at[0], {}).get(at[1]) == value) if at else (lambda item: True)
+        known = ("status.phase", "spec.nodeName", "metadata.name", "metadata.namespace")
+        fields = [(*name.split("."), value) for name, _,
+                  value in (each.partition("=") for each in parameters.get("fieldSelector", "").split(","))
+                  if name in known]
+        return lambda item: all(item.get(part, {}).get(name) == value for part, name, value in fields)
 
     def list_or_watch(self, request, list_kind, kind, parameters):
         selects = self.selector(parameters)
@@ -157,7 +181,9 @@ class StockApi:
         items = [item for item in items if selects(item)]
         first, limit = int(parameters.get("continue") or 0), int(parameters.get("limit") or 0) or len(items)
         rest = {"continue": str(first + limit)} if first + limit < len(items) else {}
-        return self.reply(request, 200, {"kind": list_kind, "apiVersion": "v1", "metadata": {"resourceVersion": revision, **rest}, "items": items[first:first + limit]})
+        return self.reply(request, 200,
+                          {"kind": list_kind, "apiVersion": "v1", "metadata": {"resourceVersion": revision, **rest},
+                           "items": items[first:first + limit]})
 
     def watch(self, request, kind, selects, since):
         """Streams the changes since that revision, and those from now on."""
@@ -187,9 +213,10 @@ class StockApi:
 
     @staticmethod
     def reply(request, code, document):
-        body = json.dumps(document).encode()
+        is_text = isinstance(document, str)
+        body = (document if is_text else json.dumps(document)).encode()
         request.send_response(code)
-        request.send_header("Content-Type", "application/json")
+        request.send_header("Content-Type", "text/plain" if is_text else "application/json")
         request.send_header("Content-Length", str(len(body)))
         request.end_headers()
         with contextlib.suppress(OSError):
@@ -208,6 +235,9 @@ def stock_api(objects=None):
 
 def kubeconfig_for(api, folder):
     file = folder / "stock.kubeconfig"
-    file.write_text(f"apiVersion: v1\nkind: Config\ncurrent-context: stock\nclusters:\n- name: stock\n  cluster:\n    server: http://127.0.0.1:{api.port}\n"
-                    "users:\n- name: viewer\n  user:\n    token: the-token-of-the-viewer\ncontexts:\n- name: stock\n  context:\n    cluster: stock\n    user: viewer\n")
+    file.write_text(
+        "apiVersion: v1\nkind: Config\ncurrent-context: stock\nclusters:\n- name: stock\n  cluster:\n    server:"
+        f" http://127.0.0.1:{api.port}\nusers:\n- name: viewer\n  user:\n    token:"
+        " the-token-of-the-viewer\ncontexts:\n- name: stock\n  context:\n    cluster: stock\n    user: viewer\n"
+    )
     return file

@@ -35,7 +35,8 @@ class Admission(unittest.TestCase):
 
     def events(self, name):
         return wait_for(f"events of {name}", lambda: self.kubectl.get("events", "--field-selector",
-                                                                       f"involvedObject.name={name},type=Warning")["items"])
+                                                                       f"involvedObject.name={name},type=Warning")[
+                                                                           "items"])
 
     def write_manifest(self, name, document):
         """As an editor does: a new file takes the place of the old one."""
@@ -56,7 +57,8 @@ class Admission(unittest.TestCase):
     def tearDown(self):
         for file in self.manifests.iterdir():
             file.unlink()
-        wait_for("the end of static pods", lambda: not [name for name in self.api.pod_phases() if name.endswith("-n")] or None)
+        wait_for("the end of static pods", lambda: not [name for name in self.api.pod_phases() if name.endswith("-n")]
+                 or None)
         self.kubectl("delete", "pods", "--all")
 
     def test_too_little_memory(self):
@@ -64,7 +66,8 @@ class Admission(unittest.TestCase):
         self.wait_phase("big", "Failed")
         status = self.status("big")
         self.assertEqual(status["reason"], "OutOfmemory")
-        self.assertRegex(status["message"], r"^Pod was rejected: Node didn't have enough resource: memory, requested: 1073741824, "
+        self.assertRegex(status["message"],
+                         r"^Pod was rejected: Node didn't have enough resource: memory, requested: 1073741824, "
                                             r"used: \d+, capacity: \d+$")
         event = self.events("big")[0]
         self.assertEqual(event["reason"], "OutOfmemory")
@@ -74,14 +77,17 @@ class Admission(unittest.TestCase):
         print(self.kubectl("get", "pod", "big"), status["message"], why, sep="\n")
 
     def test_what_the_namespace_allows(self):
-        self.kubectl.apply({"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"}, "spec": {"limits": [
-            {"type": "Container", "max": {"memory": "32Mi"}, "default": {"memory": "16Mi"}, "defaultRequest": {"memory": "8Mi"}}]}})
+        self.kubectl.apply({"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"},
+                            "spec": {"limits": [
+            {"type": "Container", "max": {"memory": "32Mi"}, "default": {"memory": "16Mi"},
+             "defaultRequest": {"memory": "8Mi"}}]}})
         self.addCleanup(self.kubectl, "delete", "limitrange", "small")
         self.assertRegex(self.kubectl("get", "limits"), r"NAME +CREATED AT\nsmall +20\d\d-")
         self.assertRegex(self.kubectl("describe", "namespace", "default"), r"Container +memory +- +32Mi +8Mi +16Mi")
         self.place("modest")
         self.wait_phase("modest", "Running")
-        self.assertEqual(self.kubectl.get("pod", "modest")["spec"]["containers"][0]["resources"], {"limits": {"memory": "16Mi"}, "requests": {"memory": "8Mi"}})
+        self.assertEqual(self.kubectl.get("pod", "modest")["spec"]["containers"][0]["resources"],
+                         {"limits": {"memory": "16Mi"}, "requests": {"memory": "8Mi"}})
         with self.assertRaisesRegex(AssertionError, "maximum memory usage per Container is 32Mi, but limit is 64Mi"):
             self.place("greedy", resources={"limits": {"memory": "64Mi"}})
 
@@ -89,16 +95,29 @@ class Admission(unittest.TestCase):
         self.kubectl("create", "quota", "small", "--hard=pods=2,requests.memory=64Mi,limits.cpu=1")
         self.addCleanup(self.kubectl, "delete", "quota", "small")
         resources = {"requests": {"memory": "32Mi"}, "limits": {"cpu": "100m", "memory": "48Mi"}}
-        with self.assertRaisesRegex(AssertionError, r'pods "vague" is forbidden: failed quota: small: must specify limits.cpu for: main; requests.memory for: main'):
+        with self.assertRaisesRegex(
+            AssertionError,
+            (
+                r'pods "vague" is forbidden: failed quota: small: must specify limits.cpu for: main; requests.memory'
+                r" for: main"
+            ),
+        ):
             self.place("vague")
         for name in ("one", "two"):
             self.place(name, resources=resources)
-        with self.assertRaisesRegex(AssertionError, r'pods "three" is forbidden: exceeded quota: small, requested: pods=1,requests.memory=32Mi, '
-                                                    r'used: pods=2,requests.memory=64Mi, limited: pods=2,requests.memory=64Mi'):
+        with self.assertRaisesRegex(
+            AssertionError,
+            r'pods "three" is forbidden: exceeded quota: small, requested: pods=1,requests.memory=32Mi, '
+            r"used: pods=2,requests.memory=64Mi, limited: pods=2,requests.memory=64Mi",
+        ):
             self.place("three", resources=resources)
-        self.assertRegex(self.kubectl("get", "quota"), r"NAME +REQUEST +LIMIT +AGE\nsmall +pods: 2/2, requests.memory: 64Mi/64Mi +limits.cpu: 200m/1 ")
+        self.assertRegex(
+            self.kubectl("get", "quota"),
+            r"NAME +REQUEST +LIMIT +AGE\nsmall +pods: 2/2, requests.memory: 64Mi/64Mi +limits.cpu: 200m/1 ",
+        )
         shown = self.kubectl("describe", "quota", "small")
-        self.assertRegex(shown, r"Resource +Used +Hard\n.*\nlimits.cpu +200m +1\npods +2 +2\nrequests.memory +64Mi +64Mi")
+        self.assertRegex(shown,
+                         r"Resource +Used +Hard\n.*\nlimits.cpu +200m +1\npods +2 +2\nrequests.memory +64Mi +64Mi")
         self.assertRegex(self.kubectl("describe", "namespace", "default"), r"pods +2 +2")
         print(shown)
         self.kubectl("delete", "pod", "one")
@@ -111,15 +130,22 @@ class Admission(unittest.TestCase):
         self.addCleanup(self.kubectl, "delete", "quota", "one-pod")
         self.kubectl("create", "deployment", "many", "--image=img", "--replicas=3", "--", *SLEEP)
         self.addCleanup(self.kubectl, "delete", "deployment", "many")
-        event = wait_for("its event", lambda: [each for each in self.kubectl.get("events", "--field-selector", "reason=FailedCreate")["items"]
-                                               if "exceeded quota: one-pod, requested: pods=1, used: pods=1, limited: pods=1" in each["message"]])
+        event = wait_for(
+            "its event",
+            lambda: [
+                each
+                for each in self.kubectl.get("events", "--field-selector", "reason=FailedCreate")["items"]
+                if "exceeded quota: one-pod, requested: pods=1, used: pods=1, limited: pods=1" in each["message"]
+            ],
+        )
         print(event[0]["message"])
         self.assertEqual(len(self.kubectl.get("pods")["items"]), 1)
         with self.assertRaisesRegex(AssertionError, "exceeded quota: one-pod, requested: count/deployments.apps=1"):
             self.kubectl("create", "deployment", "more", "--image=img")
 
     def test_forbidden_sysctls(self):
-        for name, reason in (("kernel.msgmax", "not allowlisted"), ("net.ipv4.tcp_syncookies", "not allowed with host Net enabled")):
+        for name, reason in (("kernel.msgmax", "not allowlisted"),
+                             ("net.ipv4.tcp_syncookies", "not allowed with host Net enabled")):
             with self.subTest(name):
                 self.place("tuned", securityContext={"sysctls": [{"name": name, "value": "1"}]})
                 self.wait_phase("tuned", "Failed")
@@ -144,14 +170,16 @@ class Admission(unittest.TestCase):
         self.assertEqual(self.api.pod_phases(), {"guaranteed": "Running", "larger": "Failed", "smaller": "Running",
                                                  "free-of-charge": "Running", "critical": "Running"})
         victim = self.status("larger")
-        self.assertEqual((victim["reason"], victim["message"]), ("Preempting", "Preempted in order to admit critical pod"))
+        self.assertEqual((victim["reason"], victim["message"]),
+                         ("Preempting", "Preempted in order to admit critical pod"))
         disruption = next(each for each in victim["conditions"] if each["type"] == "DisruptionTarget")
         self.assertEqual((disruption["status"], disruption["reason"]), ("True", "TerminationByKubelet"))
         self.assertIn("Preempting", [event["reason"] for event in self.events("larger")])
         print(self.kubectl("get", "pods"))
 
     def test_a_pod_of_high_priority_displaces_one_of_low_priority(self):
-        self.kubectl.apply({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "urgent"}, "value": 1000})
+        self.kubectl.apply({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+                            "metadata": {"name": "urgent"}, "value": 1000})
         large = {"resources": memory(self.memory_part(60)), "terminationGracePeriodSeconds": 1}
         self.kubectl.apply(pod("ordinary", SLEEP, **large))
         self.kubectl.apply(pod("small", SLEEP, resources=memory(self.memory_part(1))))
@@ -162,10 +190,14 @@ class Admission(unittest.TestCase):
         self.assertEqual(self.api.pod_phases(), {"small": "Running", "urgent": "Running"})
         events = self.kubectl.get("events")["items"]
         urgent = self.kubectl.get("pod", "urgent")
-        preempted = next(each for each in events if each["involvedObject"]["name"] == "ordinary" and each["reason"] == "Preempted")
-        self.assertEqual((preempted["type"], preempted["message"]), ("Normal", f"Preempted by pod {urgent['metadata']['uid']} on node n"))
-        failed = next(each for each in events if each["involvedObject"]["name"] == "urgent" and each["reason"] == "FailedScheduling")
-        self.assertEqual((failed["type"], failed["message"]), ("Warning", "0/1 nodes are available: 1 Insufficient memory."))
+        preempted = next(each for each in events if each["involvedObject"]["name"] == "ordinary"
+                         and each["reason"] == "Preempted")
+        self.assertEqual((preempted["type"], preempted["message"]),
+                         ("Normal", f"Preempted by pod {urgent['metadata']['uid']} on node n"))
+        failed = next(each for each in events if each["involvedObject"]["name"] == "urgent"
+                      and each["reason"] == "FailedScheduling")
+        self.assertEqual((failed["type"], failed["message"]),
+                         ("Warning", "0/1 nodes are available: 1 Insufficient memory."))
         print(self.kubectl("get", "events"))
 
     def test_a_critical_static_pod_preempts_exactly_whom_it_must(self):
@@ -198,16 +230,19 @@ class Admission(unittest.TestCase):
         self.assertEqual(mirror["metadata"]["ownerReferences"][0]["kind"], "Node")
 
         self.kubectl("delete", "pod", "web-n", "--wait=false")  # recreated before kubectl waits for its end
-        again = wait_for("another mirror", lambda: (lambda found: found if found and found["metadata"]["uid"] != mirror["metadata"]["uid"]
+        again = wait_for("another mirror",
+                         lambda: (lambda found: found if found and found["metadata"]["uid"] != mirror["metadata"]["uid"]
                                                     and found["status"]["phase"] == "Running" else None)(
                                                         self.api.find("/api/v1/namespaces/default/pods/web-n")))
-        self.assertEqual(again["status"]["containerStatuses"][0]["state"], mirror["status"]["containerStatuses"][0]["state"],
+        self.assertEqual(again["status"]["containerStatuses"][0]["state"],
+                         mirror["status"]["containerStatuses"][0]["state"],
                          "the container knows nothing of it")
 
         self.write_manifest("web.yaml", "kind: Pod\nmetadata: [\n")
         wait_for("a word about the file", lambda: "web.yaml:" in self.process.tail(200) or None)
         self.assertEqual(self.api.pod_phases()["web-n"], "Running", "a bad file keeps the pod it last made")
-        print(self.kubectl("get", "pod", "web-n"), next(line for line in self.process.tail(200).splitlines() if "web.yaml:" in line))
+        print(self.kubectl("get", "pod", "web-n"),
+              next(line for line in self.process.tail(200).splitlines() if "web.yaml:" in line))
 
         (self.manifests / "web.yaml").unlink()
         wait_for("its end", lambda: "web-n" not in self.api.pod_phases() or None)
@@ -217,9 +252,11 @@ class Admission(unittest.TestCase):
         self.kubectl("wait", "--for=condition=PodScheduled=false", "pod/waiting")
         scheduled = next(each for each in self.status("waiting")["conditions"] if each["type"] == "PodScheduled")
         self.assertEqual(scheduled["reason"], "Unschedulable")
-        self.assertTrue(scheduled["message"].startswith("0/1 nodes are available: 1 Insufficient memory."), scheduled["message"])
+        self.assertTrue(scheduled["message"].startswith("0/1 nodes are available: 1 Insufficient memory."),
+                        scheduled["message"])
         self.assertEqual(self.events("waiting")[0]["reason"], "FailedScheduling")
-        self.assertIn("preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.", scheduled["message"])
+        self.assertIn("preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.",
+                      scheduled["message"])
         answer = json.loads(self.explain("pod/waiting", "-o", "json"))["decision"]
         self.assertEqual(answer["candidates"][0]["reason"]["code"], "insufficient-resource")
         print(self.kubectl("get", "pod", "waiting"), scheduled["message"], self.explain("pod/waiting"), sep="\n")
@@ -246,16 +283,21 @@ class Limited(unittest.TestCase):
         with workspace() as folder:
             config, kubeconfig = folder / "admission.yaml", folder / "kubeconfig"
             config.write_text(LIMITED)
-            with running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig,
+            with running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig",
+                         kubeconfig,
                          "--admission-control-config-file", config) as process:
                 serving(process, kubeconfig)
                 self.kubectl = kubectl = Kubectl(kubeconfig)
                 kubectl("create", "namespace", "lab")
-                wait_for("the account", lambda: kubectl("get", "serviceaccount", "default", "-n", "lab", "--ignore-not-found"))
+                wait_for("the account", lambda: kubectl("get", "serviceaccount", "default", "-n", "lab",
+                                                        "--ignore-not-found"))
                 gpu = {"requests": {"example.com/gpu": "1"}, "limits": {"example.com/gpu": "1"}}
                 self.place("plain")
-                self.refuse(r'pods "gpu" is forbidden: insufficient quota to consume: requests.example.com/gpu', "gpu", resources=gpu)
-                self.refuse(r"insufficient quota to match these scopes: \[\{PriorityClass In \[system-node-critical\]\}\]", "critical",
+                self.refuse(r'pods "gpu" is forbidden: insufficient quota to consume: requests.example.com/gpu', "gpu",
+                            resources=gpu)
+                self.refuse(
+                    r"insufficient quota to match these scopes: \[\{PriorityClass In \[system-node-critical\]\}\]",
+                    "critical",
                             priorityClassName="system-node-critical")
                 kubectl("create", "quota", "gpus", "-n", "lab", "--hard=requests.example.com/gpu=1")
                 kubectl("create", "quota", "critical", "-n", "lab", "--hard=pods=5", "--scopes=PriorityClass")
@@ -274,9 +316,16 @@ class Limited(unittest.TestCase):
         with workspace() as folder:
             config = folder / "admission.yaml"
             config.write_text(LIMITED.replace("matchContains", "matchContain"))
-            code, _, said = run("apiserver", "--data-dir", folder / "data", "--port", "0", "--admission-control-config-file", config)
+            code, _, said = run("apiserver", "--data-dir", folder / "data", "--port", "0",
+                                "--admission-control-config-file", config)
             self.assertNotEqual(code, 0)
-            self.assertIn("admission.yaml:10: plugins[0].configuration.limitedResources[0].matchContain: unknown (did you mean matchContains?)", said)
+            self.assertIn(
+                (
+                    "admission.yaml:10: plugins[0].configuration.limitedResources[0].matchContain: unknown (did you"
+                    " mean matchContains?)"
+                ),
+                said,
+            )
             self.assertFalse((folder / "data").exists())
 
 

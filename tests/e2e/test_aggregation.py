@@ -1,5 +1,5 @@
-"""Aggregated APIs: a small aggregated API server with TLS and two versions beside `spillway apiserver`: discovery, `kubectl`, identities, streams,
-unavailable and back, deletion."""
+"""Aggregated APIs: a small aggregated API server with TLS and two versions beside `spillway apiserver`: discovery,
+`kubectl`, identities, streams, unavailable and back, deletion."""
 import base64
 import contextlib
 import json
@@ -30,17 +30,20 @@ class Aggregation(unittest.TestCase):
         cls.folder = cls.enterClassContext(workspace())
         cls.kubeconfig = cls.folder / "kubeconfig"
         process = cls.enterClassContext(
-            running(cls.folder, "apiserver", "--data-dir", cls.folder / "data", "--port", "0", "--write-kubeconfig", cls.kubeconfig))
+            running(cls.folder, "apiserver", "--data-dir", cls.folder / "data", "--port", "0", "--write-kubeconfig",
+                    cls.kubeconfig))
         cls.api = serving(process, cls.kubeconfig)
         believed = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
-        wait_for("how servers know this one", lambda: "requestheader-client-ca-file" in (cls.api.find(believed) or {}).get("data", {}))
+        wait_for("how servers know this one",
+                 lambda: "requestheader-client-ca-file" in (cls.api.find(believed) or {}).get("data", {}))
         data = cls.api.get(believed)["data"]
         assert json.loads(data["requestheader-allowed-names"]) == ["front-proxy-client"], data
         cls.wares = AggregatedServer(cls.folder / "wares", own_address(), data["requestheader-client-ca-file"])
         cls.wares.start()
         cls.addClassCleanup(cls.wares.stop)
         cls.api.create("/api/v1/namespaces", {"metadata": {"name": "shop"}})
-        cls.api.create(f"{SHOP}/services", {"metadata": {"name": "wares"}, "spec": {"ports": [{"name": "https", "port": 443}]}})
+        cls.api.create(f"{SHOP}/services",
+                       {"metadata": {"name": "wares"}, "spec": {"ports": [{"name": "https", "port": 443}]}})
         cls.api.create(f"{SHOP}/endpoints", {"metadata": {"name": "wares"}, "subsets": [
             {"addresses": [{"ip": cls.wares.address}], "ports": [{"name": "https", "port": cls.wares.port}]}]})
         cls.ca = base64.b64encode(cls.wares.ca.read_bytes()).decode()
@@ -62,7 +65,8 @@ class Aggregation(unittest.TestCase):
     def wait_until(self, status, reason):
         for version in VERSIONS:
             wait_for(f"{version} to be {status} {reason}",
-                     lambda version=version: (self.condition(version).get("status"), self.condition(version).get("reason")) == (status, reason))
+                     lambda version=version: (self.condition(version).get("status"),
+                                              self.condition(version).get("reason")) == (status, reason))
 
     def raw(self, path, **headers):
         """(code, body, headers) of a GET with the administrator's certificate."""
@@ -78,10 +82,12 @@ class Aggregation(unittest.TestCase):
         """{version: (freshness, names of resources)} of the group in aggregated discovery."""
         groups = json.loads(self.raw("/apis", Accept=AGGREGATED)[1])["items"]
         found = [group for group in groups if group["metadata"]["name"] == GROUP]
-        return {one["version"]: (one["freshness"], [row["resource"] for row in one.get("resources", [])]) for group in found for one in group["versions"]}
+        return {one["version"]: (one["freshness"], [row["resource"] for row in one.get("resources", [])])
+                for group in found for one in group["versions"]}
 
     def test_discovery_in_all_forms(self):
-        wait_for("both versions", lambda: self.discovered() == {version: ("Current", ["wares"]) for version in VERSIONS})
+        wait_for("both versions",
+                 lambda: self.discovered() == {version: ("Current", ["wares"]) for version in VERSIONS})
         group = self.api.get(f"/apis/{GROUP}")
         self.assertEqual([one["version"] for one in group["versions"]], ["v1", "v1beta1"])
         self.assertIn(GROUP, [one["name"] for one in self.api.get("/apis")["groups"]])
@@ -91,7 +97,8 @@ class Aggregation(unittest.TestCase):
         document = self.api.get(self.api.get("/openapi/v3")["paths"][f"apis/{GROUP}/v1"]["serverRelativeURL"])
         self.assertIn("com.example.wares.v1.Ware", document["components"]["schemas"])
         local = self.api.get(f"{APIS}/v1.apps")
-        self.assertEqual((local["spec"]["groupPriorityMinimum"], local["status"]["conditions"][0]["reason"]), (17800, "Local"))
+        self.assertEqual((local["spec"]["groupPriorityMinimum"], local["status"]["conditions"][0]["reason"]),
+                         (17800, "Local"))
 
     @needs(shutil.which("kubectl"), "needs kubectl")
     def test_kubectl(self):
@@ -108,7 +115,8 @@ class Aggregation(unittest.TestCase):
 
     def test_the_user_is_named_and_forged_names_are_not_passed_on(self):
         self.wares.seen.clear()
-        forged = {"X-Remote-User": "root", "X-Remote-Group": "kings", "X-Remote-Extra-Scopes": "all", "Connection": "X-Remote-User"}
+        forged = {"X-Remote-User": "root", "X-Remote-Group": "kings", "X-Remote-Extra-Scopes": "all",
+                  "Connection": "X-Remote-User"}
         self.assertEqual(self.raw(WARES, **forged)[0], 200)
         _, _, headers, name = next(one for one in self.wares.seen if one[1] == WARES)
         told = [(key.lower(), value) for key, value in headers]
@@ -130,8 +138,9 @@ class Aggregation(unittest.TestCase):
         events = [json.loads(answer.readline()) for _ in range(2)]
         self.assertEqual([event["object"]["metadata"]["name"] for event in events], ["one", "two"])
 
-    def test_a_redirect_and_answers_without_end_harm_nobody(self):
-        self.assertEqual(self.raw(f"{WARES}/moved")[:2], (502, "the backend attempted to redirect this request, which is not permitted"))
+    def test_a_redirect_and_endless_answers_do_no_harm(self):
+        self.assertEqual(self.raw(f"{WARES}/moved")[:2],
+                         (502, "the backend attempted to redirect this request, which is not permitted"))
         silent, endless = Api(self.kubeconfig), Api(self.kubeconfig)
         self.addCleanup(silent.close)
         self.addCleanup(endless.close)
@@ -142,7 +151,7 @@ class Aggregation(unittest.TestCase):
             self.assertEqual(self.api.get("/api/v1/namespaces/default")["metadata"]["name"], "default")
         self.assertEqual(self.raw(f"{WARES}/one")[0], 200)
 
-    def test_a_server_with_another_certificate_is_not_believed(self):
+    def test_a_server_with_another_certificate_is_not_trusted(self):
         other = base64.b64encode((self.folder / "data/pki/ca.crt").read_bytes()).decode()
         self.api.patch(f"{APIS}/v1.{GROUP}", {"spec": {"caBundle": other}})
         wait_for("the failure", lambda: self.condition().get("reason") == "FailedDiscoveryCheck")
@@ -172,7 +181,8 @@ class Aggregation(unittest.TestCase):
         self.assertEqual(self.raw(WARES)[0], 404)
 
     def test_the_loopback_is_no_service(self):
-        self.api.create(f"{SHOP}/services", {"metadata": {"name": "home"}, "spec": {"type": "ExternalName", "externalName": "localhost"}})
+        self.api.create(f"{SHOP}/services",
+                        {"metadata": {"name": "home"}, "spec": {"type": "ExternalName", "externalName": "localhost"}})
         self.addCleanup(self.api.delete, f"{SHOP}/services/home")
         own = {"namespace": "shop", "name": "home", "port": self.api.port}
         self.api.patch(f"{APIS}/v1.{GROUP}", {"spec": {"service": own}})

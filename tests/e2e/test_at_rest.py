@@ -37,13 +37,18 @@ def moment(text):
 
 def managed(entry):
     fields = json.dumps(entry["fieldsV1"], separators=(",", ":"), sort_keys=True)
-    return (field(1, entry["manager"]) + field(2, entry["operation"]) + field(3, entry["apiVersion"]) + field(4, moment(entry["time"]))
+    return (field(1, entry["manager"]) + field(2, entry["operation"]) + field(3, entry["apiVersion"])
+            + field(4, moment(entry["time"]))
             + field(6, entry["fieldsType"]) + field(7, field(1, fields)) + field(8, entry.get("subresource", "")))
 
 
 def config_map(metadata, data, more=b""):
-    """A v1 ConfigMap as kube-apiserver stores it: numbers ascending, what is no pointer written even when it is empty."""
-    meta = field(1, metadata["name"]) + field(2, "") + field(3, metadata["namespace"]) + field(4, "") + field(5, metadata["uid"]) + field(6, "") + field(7, 0)
+    """A v1 ConfigMap as kube-apiserver stores it: numbers ascending, what is no pointer written even when it is
+    empty.
+    """
+    meta = field(1, metadata["name"]) + field(2, "") + field(3,
+                                                             metadata["namespace"]) + field(4, "") + field(
+                                                                 5, metadata["uid"]) + field(6, "") + field(7, 0)
     meta += field(8, moment(metadata["creationTimestamp"]))
     for key, value in sorted(metadata.get("labels", {}).items()):
         meta += field(11, field(1, key) + field(2, value))
@@ -52,16 +57,19 @@ def config_map(metadata, data, more=b""):
     raw = field(1, meta)
     for key, value in sorted(data.items()):
         raw += field(2, field(1, key) + field(2, value))
-    return b"k8s\0" + field(1, field(1, "v1") + field(2, "ConfigMap")) + field(2, raw + more) + field(3, "") + field(4, "")
+    return b"k8s\0" + field(1, field(1, "v1") + field(2, "ConfigMap")) + field(2,
+                                                                               raw + more) + field(3, "") + field(4, "")
 
 
 def metadata(name):
-    return {"name": name, "namespace": "default", "uid": f"uid-of-{name}", "creationTimestamp": "2026-01-02T03:04:05Z", "labels": {"made": "by-hand"}}
+    return {"name": name, "namespace": "default", "uid": f"uid-of-{name}", "creationTimestamp": "2026-01-02T03:04:05Z",
+            "labels": {"made": "by-hand"}}
 
 
 def kubectl_says(kubeconfig, *arguments):
     """With what is on standard error: warnings."""
-    return subprocess.run(["kubectl", f"--kubeconfig={kubeconfig}", *arguments], capture_output=True, text=True, timeout=PATIENCE, check=True)
+    return subprocess.run(["kubectl", f"--kubeconfig={kubeconfig}", *arguments], capture_output=True, text=True,
+                          timeout=PATIENCE, check=True)
 
 
 class Bytes(Gateway):
@@ -69,7 +77,8 @@ class Bytes(Gateway):
 
     def put_bytes(self, key, value):
         body = {"key": base64.b64encode(key.encode()).decode(), "value": base64.b64encode(value).decode()}
-        with urllib.request.urlopen(urllib.request.Request(f"{self.url}/v3/kv/put", json.dumps(body).encode()), timeout=PATIENCE) as answer:
+        with urllib.request.urlopen(urllib.request.Request(f"{self.url}/v3/kv/put", json.dumps(body).encode()),
+                                    timeout=PATIENCE) as answer:
             return int(json.load(answer)["header"]["revision"])
 
     def answers(self):
@@ -94,7 +103,8 @@ class AtRest(unittest.TestCase):
     def server(self, *more, name="data"):
         kubeconfig = self.folder / f"{name}.kubeconfig"
         kubeconfig.unlink(missing_ok=True)
-        process = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / name, "--port", "0", "--write-kubeconfig", kubeconfig, self.cluster.flag, *more))
+        process = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / name, "--port", "0",
+                                            "--write-kubeconfig", kubeconfig, self.cluster.flag, *more))
         return process, serving(process, kubeconfig), kubeconfig
 
     def test_what_another_server_wrote_in_protobuf_is_served_and_written_back_byte_by_byte(self):
@@ -105,7 +115,8 @@ class AtRest(unittest.TestCase):
         self.assertIn("application/vnd.kubernetes.protobuf", process.log.read_text())
         kubectl = Kubectl(kubeconfig)
         found = kubectl.get("configmap", "m3")
-        self.assertEqual((found["data"], found["metadata"]["uid"], found["metadata"]["labels"]), ({"empty": "", "n": "3"}, "uid-of-m3", {"made": "by-hand"}))
+        self.assertEqual((found["data"], found["metadata"]["uid"], found["metadata"]["labels"]),
+                         ({"empty": "", "n": "3"}, "uid-of-m3", {"made": "by-hand"}))
         # A change that changes nothing writes nothing.
         before, revision = self.etcd.bytes_of(KEYS + "m3")
         kubectl("patch", "configmap", "m3", "--type=merge", "-p", '{"data":{"n":"3"}}')
@@ -114,7 +125,9 @@ class AtRest(unittest.TestCase):
         kubectl("patch", "configmap", "m3", "--type=merge", "-p", '{"data":{"n":"4"}}')
         served = api.get(f"{MAPS}/m3")
         after, revision = self.etcd.bytes_of(KEYS + "m3")
-        self.assertEqual(after, config_map({**metadata("m3"), "managedFields": served["metadata"].get("managedFields", [])}, {"empty": "", "n": "4"}))
+        self.assertEqual(after,
+                         config_map({**metadata("m3"), "managedFields": served["metadata"].get("managedFields", [])},
+                                    {"empty": "", "n": "4"}))
         self.assertEqual(served["metadata"]["resourceVersion"], str(revision))
         # A client that read the version before gets a conflict.
         with self.assertRaises(ApiError) as refused:
@@ -132,22 +145,26 @@ class AtRest(unittest.TestCase):
 
     def test_a_value_that_cannot_be_read_stays_as_it_is(self):
         good = config_map(metadata("good"), {"a": "b"})
-        bad = {"encrypted": b"k8s:enc:aescbc:v1:key1:\x00\x01", "cbor": b"\xd9\xd9\xf7\xa0", "cut": config_map(metadata("cut"), {"a": "b"})[:40],
+        bad = {"encrypted": b"k8s:enc:aescbc:v1:key1:\x00\x01", "cbor": b"\xd9\xd9\xf7\xa0",
+               "cut": config_map(metadata("cut"), {"a": "b"})[:40],
                "deep": b"k8s\0" + field(1, field(1, "v1") + field(2, "ConfigMap")) + field(2, b"\x9b\x06" * 600_000),
                "json": b'{"a":' * 200_000}
         self.etcd.put_bytes(KEYS + "good", good)
         for name, value in bad.items():
             self.etcd.put_bytes(KEYS + name, value)
-        strange = {"/registry/storagemigration.k8s.io/storageversionmigrations/one": b"k8s\0\xff", "/registry/masterleases/10.0.0.1": b"\x00"}
+        strange = {"/registry/storagemigration.k8s.io/storageversionmigrations/one": b"k8s\0\xff",
+                   "/registry/masterleases/10.0.0.1": b"\x00"}
         for key, value in strange.items():
             self.etcd.put_bytes(key, value)
         process, api, kubeconfig = self.server()
         listed = kubectl_says(kubeconfig, "get", "configmaps", "-o", "name")
         self.assertEqual(sorted(listed.stdout.split()), ["configmap/good", "configmap/kube-root-ca.crt"])
-        self.assertIn("Warning: objects that cannot be read are left out", listed.stderr)
+        self.assertIn("Warning: the list lacks objects that cannot be decoded", listed.stderr)
         log = process.log.read_text()
         for name, value in bad.items():
-            for verb, body in (("GET", None), ("PUT", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}), ("DELETE", None)):
+            for verb, body in (("GET", None),
+                               ("PUT", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}),
+                               ("DELETE", None)):
                 with self.assertRaises(ApiError) as refused:
                     api.request(verb, f"{MAPS}/{name}", body)
                 self.assertEqual(refused.exception.code, 500)
@@ -181,7 +198,8 @@ class AtRest(unittest.TestCase):
         events = "/api/v1/namespaces/default/events"
         version = api.get(events)["metadata"]["resourceVersion"]
         for name in ("a", "b", "c"):
-            api.create(events, {"metadata": {"name": name}, "involvedObject": {"kind": "Pod", "namespace": "default", "name": "p"}})
+            api.create(events, {"metadata": {"name": name},
+                                "involvedObject": {"kind": "Pod", "namespace": "default", "name": "p"}})
         connection = api.connect()
         self.addCleanup(connection.close)
         connection.request("GET", f"{events}?watch=1&resourceVersion={version}")
@@ -195,7 +213,8 @@ class AtRest(unittest.TestCase):
 
     def test_an_etcd_that_asks_for_passwords(self):
         def ask(path, **body):
-            urllib.request.urlopen(urllib.request.Request(f"{self.etcd.url}/v3/auth/{path}", json.dumps(body).encode()), timeout=PATIENCE).close()
+            urllib.request.urlopen(urllib.request.Request(f"{self.etcd.url}/v3/auth/{path}", json.dumps(body).encode()),
+                                   timeout=PATIENCE).close()
         ask("user/add", name="root", password="secret")
         ask("user/grant", user="root", role="root")
         ask("enable")
@@ -203,7 +222,8 @@ class AtRest(unittest.TestCase):
         secret.write_text("wrong\n")
         user = ("--etcd-username=root", f"--etcd-password-file={secret}")
         for more, word in (((), "user name is empty"), (user, "authentication failed")):
-            code, _, err = run("apiserver", "--data-dir", self.folder / "refused", "--port", "0", self.cluster.flag, *more)
+            code, _, err = run("apiserver", "--data-dir", self.folder / "refused", "--port", "0", self.cluster.flag,
+                               *more)
             self.assertEqual(code, 1)
             self.assertIn(word, err)
         secret.write_text("secret\n")
@@ -221,8 +241,10 @@ class AtRest(unittest.TestCase):
         self.assertEqual(wait_for("a read", lambda: api.get(f"{MAPS}/a"))["metadata"]["resourceVersion"], version)
 
     def test_wrong_flags_are_one_line(self):
-        for flags in (("--etcd-servers=localhost:2379",), ("--etcd-servers=https://a",), (self.cluster.flag, "--etcd-cafile=/none"), (self.cluster.flag, "--etcd-keyfile=/none"),
-                      (self.cluster.flag, "--etcd-username=root"), ("--token-auth-file=/none",), ("--storage-media-type=text/yaml",), ("--event-ttl=0s",)):
+        for flags in (("--etcd-servers=localhost:2379",), ("--etcd-servers=https://a",),
+                      (self.cluster.flag, "--etcd-cafile=/none"), (self.cluster.flag, "--etcd-keyfile=/none"),
+                      (self.cluster.flag, "--etcd-username=root"), ("--token-auth-file=/none",),
+                      ("--storage-media-type=text/yaml",), ("--event-ttl=0s",)):
             code, _, err = run("apiserver", "--data-dir", self.folder / "wrong", "--port", "0", *flags)
             self.assertEqual((code, err.strip().count("\n")), (2, 0), err)
 

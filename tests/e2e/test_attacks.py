@@ -1,8 +1,8 @@
 """Attempts to get in, by groups: each row of attacks/*.py has a request, its user, and the expected answer.
 
 Prints `GROUP: N attempts, N as expected` for each group, with its seconds and the most memory that the API server had
-meanwhile, and `N attempts, N as expected` at the end; fails with the list of those that went otherwise, and where a turn of a loop
-took too long (turns.py).
+meanwhile, and `N attempts, N as expected` at the end; fails with the list of those that went otherwise, and where a
+turn of a loop took too long (turns.py).
 usage: test_attacks.py [GROUP...]
 """
 import concurrent.futures
@@ -18,11 +18,22 @@ from process_memory import forget_peak, peak
 
 # Name of a group, its file, and whether it needs the node with an agent.
 GROUPS = [
-    ("identity", "identity", False), ("certificates", "certificates", False), ("tokens", "tokens", False), ("RBAC", "rbac", False),
-    ("nodes", "nodes", False), ("mirror pods", "mirror_pods", False), ("pod security", "pod_security", False), ("webhooks", "webhooks", False), ("policies", "policies", False), ("custom kinds", "custom_kinds", False), ("signing", "signing", False), ("bootstrap", "bootstrap", False), ("paths", "paths", False), ("proxies", "proxy", False), ("aggregated APIs", "aggregation", False),
-    ("HTTP", "http_messages", False), ("HTTP/2", "http2", False), ("servers of HTTP/2", "http2_servers", False), ("TLS", "tls", False), ("parsers", "parsers", False),
-    ("patches", "patches", False), ("selectors", "selectors", False), ("resources", "resources", False), ("logs", "logs", True),
-    ("streams", "streams", True), ("exec", "exec", True), ("ports", "ports", True), ("paths of an agent", "agent_paths", True), ("files", "files", False), ("manifests", "manifests", False), ("images", "images", False), ("audit log", "audit", False), ("fairness", "fairness", False), ("lists", "lists", False), ("credential programs", "programs", False), ("pods", "pods", True), ("debugging", "debugging", True), ("resizes", "resizes", False), ("volumes", "volumes", True),
+    ("identity", "identity", False), ("certificates", "certificates", False), ("tokens", "tokens", False),
+    ("RBAC", "rbac", False),
+    ("nodes", "nodes", False), ("mirror pods", "mirror_pods", False), ("pod security", "pod_security", False),
+    ("webhooks", "webhooks", False), ("policies", "policies", False), ("custom kinds", "custom_kinds", False),
+    ("signing", "signing", False), ("bootstrap", "bootstrap", False), ("paths", "paths", False),
+    ("proxies", "proxy", False), ("aggregated APIs", "aggregation", False),
+    ("HTTP", "http_messages", False), ("HTTP/2", "http2", False), ("servers of HTTP/2", "http2_servers", False),
+    ("TLS", "tls", False), ("parsers", "parsers", False),
+    ("patches", "patches", False), ("selectors", "selectors", False), ("resources", "resources", False),
+    ("logs", "logs", True),
+    ("streams", "streams", True), ("exec", "exec", True), ("ports", "ports", True),
+    ("paths of an agent", "agent_paths", True), ("openings of an agent", "agent_openings", True),
+    ("files", "files", False), ("manifests", "manifests", False), ("images", "images", False),
+    ("audit log", "audit", False), ("fairness", "fairness", False), ("lists", "lists", False),
+    ("credential programs", "programs", False), ("pods", "pods", True), ("debugging", "debugging", True),
+    ("resizes", "resizes", False), ("volumes", "volumes", True),
     ("dashboard", "dashboard", False), ("pages of controllers", "controller_pages", False),
 ]
 SLOW_MAX = 16  # attempts that wait beside the others
@@ -37,12 +48,15 @@ def outcome(attempt, cluster):
 
 
 class Group:
-    """The attempts of one group. Slow ones, which wait for time-outs of the server, continue beside the following groups."""
+    """The attempts of one group. Slow ones, which wait for time-outs of the server, continue beside the following
+    groups.
+    """
 
     def __init__(self, name, attempts, cluster, pool):
         self.name, self.attempts, self.begun = name, attempts, time.monotonic()
         names = [each.name for each in attempts]
-        assert len(set(names)) == len(names), f"{name}: two attempts have one name: {sorted({each for each in names if names.count(each) > 1})}"
+        assert len(set(names)) == len(
+            names), f"{name}: two attempts have one name: {sorted({each for each in names if names.count(each) > 1})}"
         forget_peak(cluster.server)
         slow = [each for each in attempts if getattr(each, "slow", False)]
         self.waiting = [(each, pool.submit(outcome, each, cluster)) for each in slow]
@@ -57,8 +71,13 @@ class Group:
         """Prints its line, and returns [(attempt, what was seen)] of those not as expected."""
         self.seen += [(each.name, future.result()) for each, future in self.waiting]
         missed = [(name, what) for name, what in self.seen if what]
-        print(f"{self.name}: {len(self.attempts)} attempts, {len(self.attempts) - len(missed)} as expected ({time.monotonic() - self.begun:.1f} s, {self.peak >> 20} MiB)",
-              flush=True)
+        print(
+            (
+                f"{self.name}: {len(self.attempts)} attempts, {len(self.attempts) - len(missed)} as expected"
+                f" ({time.monotonic() - self.begun:.1f} s, {self.peak >> 20} MiB)"
+            ),
+            flush=True,
+        )
         return [(f"{self.name}: {name}", what) for name, what in missed]
 
 
@@ -67,7 +86,8 @@ def main(wanted):
     assert not unknown, f"no such group: {', '.join(sorted(unknown))}"
     total, failures, slow = 0, [], []
     turns.judge = turns.Turns()
-    with workspace() as folder, attacked_cluster(folder) as cluster, concurrent.futures.ThreadPoolExecutor(max_workers=SLOW_MAX) as pool:
+    with workspace() as folder, attacked_cluster(folder) as cluster, concurrent.futures.ThreadPoolExecutor(
+        max_workers=SLOW_MAX) as pool:
         for name, file, needs_agent in GROUPS:
             if wanted and name not in wanted:
                 continue

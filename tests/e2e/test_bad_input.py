@@ -36,7 +36,8 @@ class BadInput(unittest.TestCase):
         with workspace() as folder:
             for command in ("apiserver", "up"):
                 for address in ("0.0.0.0", "::", "192.0.2.7", "::ffff:192.0.2.7"):
-                    self.refused(2, ["--insecure-http", "loopback", address], command, "--insecure-http", "--bind-address", address,
+                    self.refused(2, ["--insecure-http", "loopback", address], command, "--insecure-http",
+                                 "--bind-address", address,
                                  "--data-dir", folder / "d", "--port", "0")
             self.assertEqual(list(folder.iterdir()), [])
 
@@ -45,53 +46,81 @@ class BadInput(unittest.TestCase):
             for command in ("apiserver", "up"):
                 self.refused(2, ["--bind-address", '"localhost" is no address'], command, "--bind-address", "localhost",
                              "--data-dir", folder / "d", "--port", "0")
-            self.refused(2, ["node-memory", "cannot have 900Ti"], "up", "--node-memory", "900Ti", "--data-dir", folder / "d",
+            self.refused(2, ["node-memory", "cannot have 900Ti"], "up", "--node-memory", "900Ti", "--data-dir",
+                         folder / "d",
                          "--port", "0")
             self.assertEqual(list(folder.iterdir()), [], "nothing was begun")
 
     def test_values_are_checked_before_anything_is_begun(self):
-        """Every kind of value a flag takes: amounts, durations, addresses, names, lists, files that are not what they should be."""
+        """Every kind of value a flag takes: amounts, durations, addresses, names, lists, files that are not what they
+        should be.
+        """
         with workspace() as folder:
             nonsense, kubeconfig, absent = folder / "nonsense", folder / "k", folder / "absent" / "file"
             nonsense.write_text("nonsense\n")
             nonsense.chmod(0o600)
-            kubeconfig.write_text("{apiVersion: v1, kind: Config, current-context: x, clusters: [{name: x, cluster: {server: 'http://127.0.0.1:1'}}],"
-                                  " users: [{name: x, user: {}}], contexts: [{name: x, context: {cluster: x, user: x}}]}")
+            kubeconfig.write_text(
+                "{apiVersion: v1, kind: Config, current-context: x, clusters: [{name: x, cluster: {server:"
+                " 'http://127.0.0.1:1'}}], users: [{name: x, user: {}}], contexts: [{name: x, context: {cluster: x,"
+                " user: x}}]}"
+            )
             before = sorted(folder.rglob("*"))
             node = [
-                ["--node-memory", "256", "a node needs at least 16Mi, got 256 (did you mean 256Mi?)"], ["--node-memory", "1Ki", "at least 16Mi, got 1Ki"],
+                ["--node-memory", "256", "a node needs at least 16Mi, got 256 (did you mean 256Mi?)"],
+                ["--node-memory", "1Ki", "at least 16Mi, got 1Ki"],
                 ["--node-memory", "900Ti", "cannot have 900Ti"], ["--node-memory", "0"], ["--node-memory", "much"],
-                ["--node-name", "Not_A_Name"], ["--state-dir", nonsense], ["--node-pids", "0"], ["--max-pods", "0"], ["--max-pods", "x"],
+                ["--node-name", "Not_A_Name"], ["--state-dir", nonsense], ["--node-pids", "0"], ["--max-pods", "0"],
+                ["--max-pods", "x"],
                 ["--container-runtime-endpoint", "tcp://127.0.0.1:5", "expected unix:///PATH"],
-                ["--system-reserved", "memory=900Ti"], ["--kube-reserved", "cpu=9999"], ["--system-reserved", "memory=lots"], ["--reserved-cpus", "9-1"],
-                ["--enforce-node-allocatable", "everything"], ["--topology-manager-policy", "best"], ["--cpu-manager-policy", "dynamic"], ["--memory-manager-policy", "static"],
-                ["--eviction-hard", "memory.available=100Mi", "expected SIGNAL<VALUE"], ["--eviction-hard", "memory.available<x"], ["--eviction-soft", "memory.available<1Gi"],
-                ["--eviction-soft-grace-period", "memory.available=soon"], ["--eviction-minimum-reclaim", "memory.available=x"],
-                ["--eviction-pressure-transition-period", "5"], ["--node-status-update-frequency", "-1s"], ["--node-lease-duration-seconds", "0"],
+                ["--system-reserved", "memory=900Ti"], ["--kube-reserved", "cpu=9999"],
+                ["--system-reserved", "memory=lots"], ["--reserved-cpus", "9-1"],
+                ["--enforce-node-allocatable", "everything"], ["--topology-manager-policy", "best"],
+                ["--cpu-manager-policy", "dynamic"], ["--memory-manager-policy", "static"],
+                ["--eviction-hard", "memory.available=100Mi", "expected SIGNAL<VALUE"],
+                ["--eviction-hard", "memory.available<x"], ["--eviction-soft", "memory.available<1Gi"],
+                ["--eviction-soft-grace-period", "memory.available=soon"],
+                ["--eviction-minimum-reclaim", "memory.available=x"],
+                ["--eviction-pressure-transition-period", "5"], ["--node-status-update-frequency", "-1s"],
+                ["--node-lease-duration-seconds", "0"],
                 ["--mem-available-floor", "0"], ["--memory-estimator", "rss"], ["--recording-max-size", "2Gi"],
-                ["--node-labels", "=x"], ["--register-with-taints", "a=b"], ["--config", nonsense], ["--config", absent], ["--config-dir", nonsense],
+                ["--node-labels", "=x"], ["--register-with-taints", "a=b"], ["--config", nonsense],
+                ["--config", absent], ["--config-dir", nonsense],
                 ["--otlp-endpoint", "collector:4318"]]
             server = [
-                ["--bind-address", "localhost"], ["--bind-address", "192.0.2.7", "192.0.2.7 is no address of this machine"], ["--advertise-address", "127.0.0.1"],
-                ["--port", "65536"], ["--tls-san", "not/a/name"], ["--write-kubeconfig", folder, "is a directory"], ["--write-kubeconfig", absent, "there is no directory"],
-                ["--token-auth-file", nonsense], ["--service-account-signing-key-file", nonsense], ["--service-account-key-file", nonsense],
-                ["--client-ca-file", nonsense], ["--kubelet-certificate-authority", nonsense], ["--tls-cert-file", nonsense, "--tls-private-key-file", nonsense],
-                ["--etcd-servers", "etcd:2379"], ["--etcd-servers", "http://127.0.0.1:1", "--etcd-cafile", nonsense, f"--etcd-cafile: {nonsense}"], ["--etcd-prefix", "registry"],
-                ["--etcd-servers", "http://127.0.0.1:1", "--etcd-certfile", nonsense, "--etcd-keyfile", nonsense, "--etcd-certfile: "],
-                ["--event-ttl", "0"], ["--service-account-max-token-expiration", "1s"], ["--storage-media-type", "xml"], ["--http-threads", "0"],
-                ["--max-requests-inflight", "0"], ["--what-if", "maybe"], ["--disable-admission-plugins", "PodSecurity,None"],
+                ["--bind-address", "localhost"],
+                ["--bind-address", "192.0.2.7", "192.0.2.7 is no address of this machine"],
+                ["--advertise-address", "127.0.0.1"],
+                ["--port", "65536"], ["--tls-san", "not/a/name"], ["--write-kubeconfig", folder, "is a directory"],
+                ["--write-kubeconfig", absent, "there is no directory"],
+                ["--token-auth-file", nonsense], ["--service-account-signing-key-file", nonsense],
+                ["--service-account-key-file", nonsense],
+                ["--client-ca-file", nonsense], ["--kubelet-certificate-authority", nonsense],
+                ["--tls-cert-file", nonsense, "--tls-private-key-file", nonsense],
+                ["--etcd-servers", "etcd:2379"],
+                ["--etcd-servers", "http://127.0.0.1:1", "--etcd-cafile", nonsense, f"--etcd-cafile: {nonsense}"],
+                ["--etcd-prefix", "registry"],
+                ["--etcd-servers", "http://127.0.0.1:1", "--etcd-certfile", nonsense, "--etcd-keyfile", nonsense,
+                 "--etcd-certfile: "],
+                ["--event-ttl", "0"], ["--service-account-max-token-expiration", "1s"], ["--storage-media-type", "xml"],
+                ["--http-threads", "0"],
+                ["--max-requests-inflight", "0"], ["--what-if", "maybe"],
+                ["--disable-admission-plugins", "PodSecurity,None"],
                 ["--admission-control-config-file", nonsense], ["--flow-config", nonsense],
                 ["--audit-policy-file", nonsense], ["--audit-log-path", absent], ["--audit-log-maxage", "-1"]]
-            up = [["--nodes", "65"], ["--scheduler-config", nonsense], ["--limit-taints", "many"], ["--hold-config-map", "name"], ["--node-monitor-period", "5"],
+            up = [["--nodes", "65"], ["--scheduler-config", nonsense], ["--limit-taints", "many"],
+                  ["--hold-config-map", "name"], ["--node-monitor-period", "5"],
                   ["--pods-at-stop", "maybe"], ["--kubernetes-service", "none"]]
-            agent = [["--node-ip", "not"], ["--node-ip", "192.0.2.7"], ["--port", "70000"], ["--bootstrap-kubeconfig", absent]]
-            commands = [(["up", "--data-dir", folder / "d", "--port", "0"], node + server + up), (["apiserver", "--data-dir", folder / "d", "--port", "0"], server),
+            agent = [["--node-ip", "not"], ["--node-ip", "192.0.2.7"], ["--port", "70000"],
+                     ["--bootstrap-kubeconfig", absent]]
+            commands = [(["up", "--data-dir", folder / "d", "--port", "0"], node + server + up),
+                        (["apiserver", "--data-dir", folder / "d", "--port", "0"], server),
                         (["agent", "--kubeconfig", kubeconfig, "--port", "0"], node + agent)]
             for command, rows in commands:
                 for row in rows:
                     words = [str(each) for each in row]
                     said = [words.pop()] if len(words) % 2 else []  # some name the field of the KubeletConfiguration
-                    arguments = [each for each in command if each not in ("--port", "0")] if words[0] == "--port" else list(command)
+                    arguments = [each for each in command
+                                 if each not in ("--port", "0")] if words[0] == "--port" else list(command)
                     if command[0] != "apiserver" and words[0] != "--state-dir":
                         arguments += ["--state-dir", folder / "s"]
                     with self.subTest(command=command[0], row=words):
@@ -104,7 +133,8 @@ class BadInput(unittest.TestCase):
         hide = "awk '$3 ~ /cgroup/ {print $2}' /proc/mounts | tac | while read at; do umount -l $at; done"
         with workspace() as folder:
             for _ in range(3):
-                done = subprocess.run(["unshare", "-m", "sh", "-ec", f'{hide}\nexec "$@"', "sh", BINARY, "up", "--data-dir", folder / "d", "--port", "0", "--write-kubeconfig", folder / "k"],
+                done = subprocess.run(["unshare", "-m", "sh", "-ec", f'{hide}\nexec "$@"', "sh", BINARY, "up",
+                                       "--data-dir", folder / "d", "--port", "0", "--write-kubeconfig", folder / "k"],
                                       capture_output=True, text=True, timeout=PATIENCE, check=False)
                 self.assertEqual(done.returncode, 1, done.stderr)
                 _, said, after = done.stderr.partition("\nspillway: no cgroup hierarchy ")
@@ -134,8 +164,10 @@ class BadInput(unittest.TestCase):
             self.assertNotIn("resume?", error)
 
     def test_number_out_of_range(self):
-        self.refused(2, ["--seeds", 'expected a number above 0, or a range as 1..20000, got "0"'], "swarm", "--seeds", "0")
-        self.refused(2, ["--node-eviction-rate", 'expected 0 or more, got "-1"'], "controller", "--node-eviction-rate=-1")
+        self.refused(2, ["--seeds", 'expected a number above 0, or a range as 1..20000, got "0"'], "swarm", "--seeds",
+                     "0")
+        self.refused(2, ["--node-eviction-rate", 'expected 0 or more, got "-1"'], "controller",
+                     "--node-eviction-rate=-1")
 
     def test_malformed_kubeconfig(self):
         with workspace() as folder:
@@ -149,24 +181,28 @@ class BadInput(unittest.TestCase):
             taken.bind(("127.0.0.1", 0))
             taken.listen()
             port = taken.getsockname()[1]
-            self.refused(1, [f"127.0.0.1:{port}", "in use"], "apiserver", "--log-level", "error", "--data-dir", folder / "d", "--port", port)
+            self.refused(1, [f"127.0.0.1:{port}", "in use"], "apiserver", "--log-level", "error", "--data-dir",
+                         folder / "d", "--port", port)
 
     def test_data_directory_in_use(self):
         with workspace() as folder, running(folder, "apiserver", "--data-dir", folder / "d", "--port", "0",
                                             "--write-kubeconfig", folder / "k") as process:
             serving(process, folder / "k")
-            self.refused(1, [str(folder / "d"), str(process.child.pid)], "apiserver", "--log-level", "error", "--data-dir", folder / "d", "--port", "0")
+            self.refused(1, [str(folder / "d"), str(process.child.pid)], "apiserver", "--log-level", "error",
+                         "--data-dir", folder / "d", "--port", "0")
 
     def test_corrupt_database(self):
         with workspace() as folder:
             (folder / "d").mkdir()
-            with running(folder, "apiserver", "--data-dir", folder / "d", "--port", "0", "--write-kubeconfig", folder / "k") as process:
+            with running(folder, "apiserver", "--data-dir", folder / "d", "--port", "0", "--write-kubeconfig",
+                         folder / "k") as process:
                 serving(process, folder / "k")
                 process.stop()
             database = next(path for path in (folder / "d").iterdir() if path.suffix == ".db")
             with open(database, "r+b") as file:
                 file.write(os.urandom(4096))
-            self.refused(1, [str(database)], "apiserver", "--log-level", "error", "--data-dir", folder / "d", "--port", "0")
+            self.refused(1, [str(database)], "apiserver", "--log-level", "error", "--data-dir", folder / "d", "--port",
+                         "0")
 
     def test_unwritable_data_directory(self):
         self.refused(1, ["/proc/none"], "apiserver", "--log-level", "error", "--data-dir", "/proc/none", "--port", "0")
@@ -188,7 +224,8 @@ class BadInput(unittest.TestCase):
             (folder / "k.new").write_text("")
             (folder / "k.new").chmod(0o666)
             (folder / "k").symlink_to(folder / "mine")
-            with running(folder, "apiserver", "--data-dir", folder / "d", "--port", "0", "--write-kubeconfig", folder / "k") as process:
+            with running(folder, "apiserver", "--data-dir", folder / "d", "--port", "0", "--write-kubeconfig",
+                         folder / "k") as process:
                 wait_for("the kubeconfig", lambda: not (folder / "k").is_symlink())
                 serving(process, folder / "k")
             self.assertEqual((folder / "mine").read_text(), "mine")

@@ -1,4 +1,6 @@
-"""A machine becomes a node by a bootstrap token, renews its certificate while it runs, and starts again with the one it has."""
+"""A machine becomes a node by a bootstrap token, renews its certificate while it runs, and starts again with the one it
+has.
+"""
 import base64
 import datetime
 import json
@@ -21,7 +23,8 @@ def encoded(text):
 def serial_of(kubeconfig):
     """Serial number and subject of the client certificate in the kubeconfig."""
     data = re.search(r"client-certificate-data: (\S+)", kubeconfig.read_text()).group(1)
-    return subprocess.run(["openssl", "x509", "-noout", "-serial", "-subject"], input=base64.b64decode(data), capture_output=True, check=True).stdout
+    return subprocess.run(["openssl", "x509", "-noout", "-serial", "-subject"], input=base64.b64decode(data),
+                          capture_output=True, check=True).stdout
 
 
 @needs(can_write_cgroups(), "root and writable cgroups")
@@ -29,27 +32,33 @@ class Bootstrap(unittest.TestCase):
     def setUp(self):
         self.folder = self.enterContext(workspace())
         self.admin = self.folder / "kubeconfig"
-        self.server = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / "data", "--port", "0",
+        self.server = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / "data", "--port",
+                                                "0",
             "--write-kubeconfig", self.admin, "--enable-bootstrap-token-auth"))
         self.api = serving(self.server, self.admin)
         self.kubeconfig, self.bootstrap = self.folder / "agent/kubeconfig", self.folder / "bootstrap"
         self.kubeconfig.parent.mkdir()
 
     def make_token(self):
-        self.api.create(SECRETS, {"metadata": {"name": f"bootstrap-token-{TOKEN.split('.')[0]}"}, "type": "bootstrap.kubernetes.io/token",
+        self.api.create(SECRETS,
+                        {"metadata": {"name": f"bootstrap-token-{TOKEN.split('.')[0]}"},
+                         "type": "bootstrap.kubernetes.io/token",
             "data": {"token-id": encoded(TOKEN.split(".")[0]), "token-secret": encoded(TOKEN.split(".")[1]),
                      "usage-bootstrap-authentication": encoded("true"), "auth-extra-groups": encoded(GROUP)}})
 
     def write_bootstrap(self):
         cluster = dict(re.findall(r"(server|certificate-authority-data): (\S+)", self.admin.read_text()))
         self.bootstrap.write_text(json.dumps({
-            "current-context": "c", "clusters": [{"name": "c", "cluster": cluster}], "users": [{"name": "u", "user": {"token": TOKEN}}],
+            "current-context": "c", "clusters": [{"name": "c", "cluster": cluster}],
+            "users": [{"name": "u", "user": {"token": TOKEN}}],
             "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]}))
         self.bootstrap.chmod(0o600)
 
     def agent(self):
-        return running(self.folder, "agent", "--kubeconfig", self.kubeconfig, "--bootstrap-kubeconfig", self.bootstrap, "--node-name", "fresh",
-                       "--node-ip", "127.0.0.1", "--port", "0", "--node-memory", "256Mi", "--state-dir", self.folder / "state")
+        return running(self.folder, "agent", "--kubeconfig", self.kubeconfig, "--bootstrap-kubeconfig", self.bootstrap,
+                       "--node-name", "fresh",
+                       "--node-ip", "127.0.0.1", "--port", "0", "--node-memory", "256Mi", "--state-dir",
+                       self.folder / "state")
 
     def test_a_machine_becomes_a_node_and_stays_one(self):
         self.make_token()
@@ -75,7 +84,8 @@ class Bootstrap(unittest.TestCase):
             wait_for("the node", lambda: "fresh" in self.api.nodes_ready())
 
     def client_requests(self):
-        return [each for each in self.api.get(CSRS)["items"] if each["spec"]["signerName"] == "kubernetes.io/kube-apiserver-client-kubelet"]
+        return [each for each in self.api.get(CSRS)["items"]
+                if each["spec"]["signerName"] == "kubernetes.io/kube-apiserver-client-kubelet"]
 
     def renewed(self, since):
         lease = self.api.find("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/fresh")

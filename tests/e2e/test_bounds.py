@@ -1,4 +1,6 @@
-"""Bounds on clients: connections that say nothing, answers and logs that are not read, plain HTTP beyond this machine."""
+"""Bounds on clients: connections that say nothing, answers and logs that are not read, plain HTTP beyond this
+machine.
+"""
 import contextlib
 import http.client
 import re
@@ -6,7 +8,19 @@ import socket
 import ssl
 import unittest
 
-from harness import ApiError, can_write_cgroups, needs, one_node, PATIENCE, pod, run, running, serving, wait_for, workspace
+from harness import (
+    ApiError,
+    can_write_cgroups,
+    needs,
+    one_node,
+    PATIENCE,
+    pod,
+    run,
+    running,
+    serving,
+    wait_for,
+    workspace,
+)
 from process_memory import peak, resident
 
 MEBIBYTE = 1 << 20
@@ -54,7 +68,9 @@ class Silent:
 
 @contextlib.contextmanager
 def silent(api, count, path=None):
-    """So many clients. They send when all are connected: clients that read nothing for some seconds are disconnected."""
+    """So many clients. They send when all are connected: clients that read nothing for some seconds are
+    disconnected.
+    """
     clients = []
     try:
         for _ in range(count):
@@ -72,12 +88,15 @@ def silent(api, count, path=None):
 class InsecureHttp(unittest.TestCase):
     def test_serves_this_machine_alone(self):
         with workspace() as folder:
-            code, out, err = run("apiserver", "--insecure-http", "--bind-address", "0.0.0.0", "--data-dir", folder / "d", "--port", "0")
+            code, out, err = run("apiserver", "--insecure-http", "--bind-address", "0.0.0.0", "--data-dir",
+                                 folder / "d", "--port", "0")
             self.assertEqual((code, out, len(err.splitlines())), (2, "", 1), err)
             self.assertIn("loopback", err)
-            with running(folder, "apiserver", "--insecure-http", "--data-dir", folder / "d", "--port", "0", "--write-kubeconfig", folder / "k") as process:
+            with running(folder, "apiserver", "--insecure-http", "--data-dir", folder / "d", "--port", "0",
+                         "--write-kubeconfig", folder / "k") as process:
                 serving(process, folder / "k").get("/api/v1/namespaces")
-                self.assertIn("level=warning", next(line for line in process.log.read_text().splitlines() if "--insecure-http" in line))
+                self.assertIn("level=warning",
+                              next(line for line in process.log.read_text().splitlines() if "--insecure-http" in line))
 
 
 class Server(unittest.TestCase):
@@ -85,7 +104,8 @@ class Server(unittest.TestCase):
         context = contextlib.ExitStack()
         self.addCleanup(context.close)
         folder = context.enter_context(workspace())
-        self.process = context.enter_context(running(folder, "apiserver", "--data-dir", folder / "d", "--port", "0", "--write-kubeconfig", folder / "k"))
+        self.process = context.enter_context(running(folder, "apiserver", "--data-dir", folder / "d", "--port", "0",
+                                                     "--write-kubeconfig", folder / "k"))
         self.api = serving(self.process, folder / "k")
 
     def fresh(self, path):
@@ -93,39 +113,47 @@ class Server(unittest.TestCase):
         self.api.close()
         return self.api.get(path)
 
-    def test_answers_that_nobody_takes(self):
+    def test_unread_answers(self):
         for i in range(16):
-            self.api.create("/api/v1/namespaces/default/configmaps", {"metadata": {"name": f"c{i}"}, "data": {"x": "y" * 1_000_000}})
+            self.api.create("/api/v1/namespaces/default/configmaps",
+                            {"metadata": {"name": f"c{i}"}, "data": {"x": "y" * 1_000_000}})
         before = resident(self.process)
         with silent(self.api, 40, "/api/v1/configmaps"):  # 16 MB each, 640 MB together
             wait_for("lists that wait", lambda: metric(self.api, "spillway_http_waiting_bytes") > 8 * MEBIBYTE)
             lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
             self.api.create(lease, {"metadata": {"name": "n1"}, "spec": {"holderIdentity": "n1"}})
             self.assertEqual(self.fresh(lease + "/n1")["metadata"]["name"], "n1")
-            self.assertGreater(metric(self.api, "spillway_http_connections"), 16 + 1, "the lease was answered when the lists had made room")
+            self.assertGreater(metric(self.api, "spillway_http_connections"), 16 + 1,
+                               "the lease was answered when the lists had made room")
             # A user has 16 requests under way. Connections that take nothing make room for those that wait, one after
             # the other.
-            wait_for("the end of those that others wait for", lambda: metric(self.api, "spillway_http_connections") <= 16 + 1)
-            # 1 MiB and a piece that waits for each, one piece of one object of 1 MB being made, and what the connections keep.
+            wait_for("the end of those that others wait for",
+                     lambda: metric(self.api, "spillway_http_connections") <= 16 + 1)
+            # 1 MiB and a piece that waits for each, one piece of one object of 1 MB being made, and what the
+            # connections keep.
             self.assertLessEqual(metric(self.api, "spillway_http_waiting_bytes"), 16 * 3 * MEBIBYTE)
             self.assertLess(peak(self.process) - before, 40 * 4 * MEBIBYTE)
         wait_for("the memory", lambda: metric(self.api, "spillway_http_waiting_bytes") == 0)
-        names = {each["metadata"]["name"] for each in self.api.get("/api/v1/namespaces/default/configmaps?limit=500")["items"]}
+        names = {each["metadata"]["name"]
+                 for each in self.api.get("/api/v1/namespaces/default/configmaps?limit=500")["items"]}
         self.assertEqual(names - {"kube-root-ca.crt"}, {f"c{i}" for i in range(16)})
 
     def test_connections_that_say_nothing(self):
         with silent(self.api, 900):
             for _ in range(20):
                 self.assertEqual(self.fresh("/api/v1/namespaces/default")["metadata"]["name"], "default")
-            self.assertLessEqual(metric(self.api, "spillway_http_connections"), 513)  # the share of one address, and ours
+            # the share of one address, and ours
+            self.assertLessEqual(metric(self.api, "spillway_http_connections"), 513)
             self.assertGreater(metric(self.api, 'spillway_http_refusals_total{reason="displaced"}'), 300)
             wait_for("the end of those that say nothing", lambda: metric(self.api, "spillway_http_connections") <= 1)
         self.assertGreater(metric(self.api, 'spillway_http_refusals_total{reason="handshake_time"}'), 400)
 
     def test_many_headers(self):
         context = self.api.context
-        for head, want in ((b"a:b\r\n" * 20_000, 431), (b"A: " + b"x" * 70_000 + b"\r\n", 431), (b"a:b\r\n" * 200, 200)):
-            with context.wrap_socket(socket.create_connection((self.api.host, self.api.port), PATIENCE), server_hostname=self.api.host) as raw:
+        for head, want in ((b"a:b\r\n" * 20_000, 431), (b"A: " + b"x" * 70_000 + b"\r\n", 431),
+                           (b"a:b\r\n" * 200, 200)):
+            with context.wrap_socket(socket.create_connection((self.api.host, self.api.port), PATIENCE),
+                                     server_hostname=self.api.host) as raw:
                 with contextlib.suppress(OSError):  # an answer may come, and the connection end, before all is sent
                     raw.sendall(b"GET /version HTTP/1.1\r\nHost: x\r\n" + head + b"\r\n")
                 answer = http.client.HTTPResponse(raw)
@@ -142,8 +170,10 @@ class Logs(unittest.TestCase):
     @contextlib.contextmanager
     def separate(self, folder):
         """An API server, and an agent with a node; the process that reads logs comes last."""
-        node = ("--state-dir", folder / "state", "--node-name", "n", "--node-ip", "127.0.0.1", "--port", "0", "--node-memory", "256Mi")
-        with running(folder, "apiserver", "--data-dir", folder / "d", "--port", "0", "--write-kubeconfig", folder / "k") as server:
+        node = ("--state-dir", folder / "state", "--node-name", "n", "--node-ip", "127.0.0.1", "--port", "0",
+                "--node-memory", "256Mi")
+        with running(folder, "apiserver", "--data-dir", folder / "d", "--port", "0", "--write-kubeconfig",
+                     folder / "k") as server:
             api = serving(server, folder / "k")
             with running(folder, "agent", "--kubeconfig", folder / "k", *node) as agent:
                 wait_for("the node", lambda: api.nodes_ready() == ["n"])

@@ -47,8 +47,10 @@ extendedKeyUsage = serverAuth
 authorityKeyIdentifier = keyid
 subjectAltName = {names}
 """)
-    openssl("req", "-new", "-key", pki / f"{name}.key", "-subj", f"/CN={fields['commonName']}", "-utf8", "-out", folder / "request")
-    openssl("ca", "-batch", "-notext", "-config", folder / "config", "-cert", pki / "ca.crt", "-keyfile", pki / "ca.key", "-in", folder / "request",
+    openssl("req", "-new", "-key", pki / f"{name}.key", "-subj", f"/CN={fields['commonName']}", "-utf8", "-out",
+            folder / "request")
+    openssl("ca", "-batch", "-notext", "-config", folder / "config", "-cert", pki / "ca.crt", "-keyfile",
+            pki / "ca.key", "-in", folder / "request",
             "-out", folder / "made", "-startdate", "20200101000000Z", "-enddate", end.strftime("%Y%m%d%H%M%SZ"))
     (pki / f"{name}.crt").write_text((folder / "made").read_text())
 
@@ -60,30 +62,36 @@ def shown(api):
 
 def ends(api):
     """Seconds until each certificate ends, by its role."""
-    return {role: float(left) for role, left in re.findall(r'^apiserver_own_certificate_expiration_seconds\{role="([^"]*)"\} (\S+)$', api.get("/metrics"), re.M)}
+    return {role: float(left) for role,
+            left in re.findall(r'^apiserver_own_certificate_expiration_seconds\{role="([^"]*)"\} (\S+)$',
+                               api.get("/metrics"), re.M)}
 
 
 def server(folder):
     (folder / "kubeconfig").unlink(missing_ok=True)
-    return running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", folder / "kubeconfig")
+    return running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig",
+                   folder / "kubeconfig")
 
 
 class Certificates(unittest.TestCase):
-    def test_ends_are_told_and_a_certificate_is_replaced_in_time(self):
+    def test_ends_are_reported_and_a_certificate_is_replaced_in_time(self):
         with workspace() as folder:
             pki = folder / "data/pki"
             with server(folder) as process:
                 api = serving(process, folder / "kubeconfig")
                 made = shown(api)
                 left = ends(api)
-                self.assertEqual(sorted(left), ["administrator", "authority", "front-proxy-authority", "front-proxy-client", "kubelet-client",
+                self.assertEqual(sorted(left),
+                                 ["administrator", "authority", "front-proxy-authority", "front-proxy-client",
+                                  "kubelet-client",
                                                 "kubelet-serving-authority", "serving"])
                 year = datetime.timedelta(days=365).total_seconds()
                 for role in ("administrator", "front-proxy-client", "kubelet-client", "serving"):
                     self.assertAlmostEqual(left[role], year, delta=120)
                 for role in ("authority", "front-proxy-authority", "kubelet-serving-authority"):
                     self.assertAlmostEqual(left[role], 10 * year, delta=120)
-                self.assertRegex(api.get("/metrics"), r'apiserver_client_certificate_expiration_seconds_bucket\{le="\+Inf"\} [1-9]')
+                self.assertRegex(api.get("/metrics"),
+                                 r'apiserver_client_certificate_expiration_seconds_bucket\{le="\+Inf"\} [1-9]')
                 self.assertIn("[+]certificates ok\n", api.get("/readyz?verbose"))
                 self.assertEqual(api.get("/readyz/certificates"), "ok")
             due = datetime.datetime.now(datetime.timezone.utc) + LEFT
@@ -92,10 +100,12 @@ class Certificates(unittest.TestCase):
             with server(folder) as process:
                 api = serving(process, folder / "kubeconfig")
                 self.assertNotEqual(planted.strip(), made.strip())
-                self.assertEqual(shown(api).strip(), planted.strip(), "it was renewed at the start: it has to last longer")
+                self.assertEqual(shown(api).strip(), planted.strip(),
+                                 "it was renewed at the start: it has to last longer")
                 self.assertLess(ends(api)["serving"], (KEPT + LEFT).total_seconds())
                 wait_for("another certificate", lambda: shown(api).strip() != planted.strip(), interval=0.2)
-                self.assertGreaterEqual(datetime.datetime.now(datetime.timezone.utc), due - datetime.timedelta(seconds=1))
+                self.assertGreaterEqual(datetime.datetime.now(datetime.timezone.utc),
+                                        due - datetime.timedelta(seconds=1))
                 self.assertEqual(shown(api).strip(), (pki / "apiserver.crt").read_text().strip())
                 api.get("/version")  # on the connection of before
                 other = Api(folder / "kubeconfig")
@@ -110,16 +120,19 @@ class Brought:
 
     def __init__(self, folder, name):
         self.folder, self.certificate, self.key = folder, folder / f"{name}.crt", folder / f"{name}.key"
-        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", self.key, "-out", self.certificate,
+        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", self.key,
+                "-out", self.certificate,
                 "-subj", f"/CN={name}", "-days", "2")
         self.key.chmod(0o600)
 
     def sign(self, name, subject, extensions, days=2):
         request, certificate, key = (self.folder / f"{name}.{suffix}" for suffix in ("csr", "crt", "key"))
-        openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out", request, "-subj", subject)
+        openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out",
+                request, "-subj", subject)
         key.chmod(0o600)
         (self.folder / "extensions").write_text(extensions)
-        openssl("x509", "-req", "-in", request, "-CA", self.certificate, "-CAkey", self.key, "-CAcreateserial", "-out", certificate, "-days", str(days),
+        openssl("x509", "-req", "-in", request, "-CA", self.certificate, "-CAkey", self.key, "-CAcreateserial", "-out",
+                certificate, "-days", str(days),
                 "-extfile", self.folder / "extensions")
         return certificate, key
 
@@ -158,9 +171,11 @@ class CertificatesOfOthers(unittest.TestCase):
             temporary.rename(target)
 
     def start(self, **flags):
-        wanted = {"--client-ca-file": self.authority.certificate, "--tls-cert-file": self.used, "--tls-private-key-file": self.used_key} | flags
+        wanted = {"--client-ca-file": self.authority.certificate, "--tls-cert-file": self.used,
+                  "--tls-private-key-file": self.used_key} | flags
         arguments = [text for pair in wanted.items() for text in pair if pair[1] is not None]
-        return running(self.folder, "apiserver", "--data-dir", self.folder / "data", "--port", "0", "--write-kubeconfig", self.folder / "kubeconfig", *arguments)
+        return running(self.folder, "apiserver", "--data-dir", self.folder / "data", "--port", "0",
+                       "--write-kubeconfig", self.folder / "kubeconfig", *arguments)
 
     def refused(self, **flags):
         """The last output of a server that does not start."""
@@ -187,7 +202,8 @@ class CertificatesOfOthers(unittest.TestCase):
             self.assertEqual(code, 403)
             self.assertIn("somebody", text)
             self.assertEqual(ask(api, stranger, believed, "/api/v1/secrets")[0], 401)
-            self.assertEqual(ask(api, self.administrator(), believed, "/api/v1/secrets")[0], 200, "our own authority stays")
+            self.assertEqual(ask(api, self.administrator(), believed, "/api/v1/secrets")[0], 200,
+                             "our own authority stays")
             # A pair that does not belong together is logged, and not used; one that does is, without a restart.
             before = shown(api)
             other = self.authority.sign("other", "/CN=api", SERVER)
@@ -213,8 +229,10 @@ class CertificatesOfOthers(unittest.TestCase):
         (self.own / "text").write_text("text")
         self.assertIn(str(self.own / "text"), self.refused(**{"--client-ca-file": self.own / "text"}))
         ended = self.authority.sign("ended", "/CN=api", SERVER, days=0)
-        wait_for("its end", lambda: subprocess.run(["openssl", "x509", "-in", ended[0], "-noout", "-checkend", "0"], capture_output=True, check=False).returncode)
-        self.assertIn("the certificate ended at", self.refused(**{"--tls-cert-file": ended[0], "--tls-private-key-file": ended[1]}))
+        wait_for("its end", lambda: subprocess.run(["openssl", "x509", "-in", ended[0], "-noout", "-checkend", "0"],
+                                                   capture_output=True, check=False).returncode)
+        self.assertIn("the certificate ended at",
+                      self.refused(**{"--tls-cert-file": ended[0], "--tls-private-key-file": ended[1]}))
         self.used_key.chmod(0o644)
         self.assertIn(str(self.used_key), self.refused())
 

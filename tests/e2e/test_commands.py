@@ -1,4 +1,6 @@
-"""Every command that a page has is run, by this test or by one that page_table.py names, or stands there with the reason why not."""
+"""Every command that a page has is run, by this test or by one that page_table.py names, or stands there with the
+reason why not.
+"""
 import pathlib
 import re
 import subprocess
@@ -12,12 +14,14 @@ import page_commands
 from harness import BINARY, can_write_cgroups, end_cgroups, needs, ROOT, workspace
 from page_table import Here, Not, Runs, TABLE
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/compat").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")),
+         *sorted((ROOT / "docs/compat").glob("*.md"))]
 
 
 def two_leaks():
     """The example of docs/simulate.md."""
-    return next(text for language, _, text in documents.blocks(ROOT / "docs/simulate.md") if language == "yaml" and text.startswith("name: two-leaks"))
+    return next(text for language, _, text in documents.blocks(ROOT / "docs/simulate.md") if language == "yaml"
+                and text.startswith("name: two-leaks"))
 
 
 def typed(command, words):
@@ -49,8 +53,12 @@ class Table(unittest.TestCase):
         self.assertGreater(sum(isinstance(how, Here) for _, _, how in rows), 50)
 
     def test_what_a_page_has(self):
-        text = "    $ spillway a  --b F     # why\n    printed\n\n    $ kubectl get c \\\n        -w\n\n    kind: Pod\n\n`spillway up`, `spillway hold --zone Z` and `kind: x y`\n\n```sh\nspillway z --z\n```\n"
-        self.assertEqual(page_commands.commands(text), ["spillway a --b F", "kubectl get c -w", "spillway hold --zone Z"])
+        text = (
+            "    $ spillway a  --b F     # why\n    printed\n\n    $ kubectl get c \\\n        -w\n\n    kind:"
+            " Pod\n\n`spillway up`, `spillway hold --zone Z` and `kind: x y`\n\n```sh\nspillway z --z\n```\n"
+        )
+        self.assertEqual(page_commands.commands(text),
+                         ["spillway a --b F", "kubectl get c -w", "spillway hold --zone Z"])
         self.assertEqual(typed("spillway a --b F", (("F", "$F"),)), "spillway a --b $F")
         for command, words in (("spillway a --b FILE", (("F", "x"),)),):
             with self.assertRaises(AssertionError):
@@ -62,11 +70,14 @@ class Commands(unittest.TestCase):
     def test_they_run(self):
         begin = time.monotonic()
         with workspace() as folder, tempfile.TemporaryDirectory(prefix="spillway-commands-") as packed:
-            subprocess.run([sys.executable, ROOT / "packaging/package.py", "--binary", BINARY, "--out", packed, "--only", "deb"], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run([sys.executable, ROOT / "packaging/package.py", "--binary", BINARY, "--out", packed,
+                            "--only", "deb"], check=True, stdout=subprocess.DEVNULL)
             root = folder / "root"
             root.mkdir()
-            self.addCleanup(end_cgroups, "/var/lib/spillway", "/var/lib/spillway/nodes", "/root/three/nodes", "/root/first/nodes")
-            documents.prepared(root, next(pathlib.Path(packed).glob("*.deb")), {"examples": ROOT / "examples", "deploy": ROOT / "deploy"})
+            self.addCleanup(end_cgroups, "/var/lib/spillway", "/var/lib/spillway/nodes", "/root/three/nodes",
+                            "/root/first/nodes")
+            documents.prepared(root, next(pathlib.Path(packed).glob("*.deb")),
+                               {"examples": ROOT / "examples", "deploy": ROOT / "deploy"})
             (root / "root/two-leaks.yaml").write_text(two_leaks())
             shell, ran = documents.Shell(root), 0
             try:

@@ -1,6 +1,6 @@
 """A companion beside a kubelet that is a script: a cgroup tree as kubelet and containerd or CRI-O lay it out, with real
-processes in the containers, an API server of ours with the node and its pods, and an HTTP server that answers /configz and
-/pods. One container takes all the memory there is: its pod, and no other, becomes Evicted; a shadow only says so.
+processes in the containers, an API server of ours with the node and its pods, and an HTTP server that answers /configz
+and /pods. One container takes all the memory there is: its pod, and no other, becomes Evicted; a shadow only says so.
 
 The node is a cgroup of its own with a limit, so nothing else on the machine is touched.
 """
@@ -18,7 +18,22 @@ import time
 import unittest
 import urllib.request
 
-from harness import account_kubeconfig, Api, BINARY, can_write_cgroups, Kubectl, needs, PATIENCE, refusals, ROOT, run, running, serving, wait_for, workspace
+from harness import (
+    account_kubeconfig,
+    Api,
+    BINARY,
+    can_write_cgroups,
+    Kubectl,
+    needs,
+    PATIENCE,
+    refusals,
+    ROOT,
+    run,
+    running,
+    serving,
+    wait_for,
+    workspace,
+)
 
 V1 = pathlib.Path("/sys/fs/cgroup/memory")
 V2 = pathlib.Path("/sys/fs/cgroup")
@@ -71,14 +86,16 @@ class KubeletTree:
 
     def container(self, pod, container_id):
         names = {("cgroupfs", "containerd"): container_id, ("cgroupfs", "crio"): f"crio-{container_id}",
-                 ("systemd", "containerd"): f"cri-containerd-{container_id}.scope", ("systemd", "crio"): f"crio-{container_id}.scope"}
+                 ("systemd", "containerd"): f"cri-containerd-{container_id}.scope",
+                 ("systemd", "crio"): f"crio-{container_id}.scope"}
         path = pod / names[self.driver, self.runtime]
         path.mkdir()
         return path
 
     def run(self, cgroup, *command):
         """A process that is in the cgroup before it begins."""
-        child = subprocess.Popen(["/bin/sh", "-c", f"echo $$ > {cgroup}/cgroup.procs; exec \"$@\"", "sh", *map(str, command)],
+        child = subprocess.Popen(["/bin/sh", "-c", f"echo $$ > {cgroup}/cgroup.procs; exec \"$@\"", "sh",
+                                  *map(str, command)],
                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.children.append(child)
         wait_for("the process to join", lambda: str(child.pid) in (cgroup / "cgroup.procs").read_text().split())
@@ -133,14 +150,16 @@ class FakeKubelet:
 
 
 def kubelet_config(tree, **more):
-    return {"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1", "cgroupRoot": tree.cgroup_root,
+    return {"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1",
+            "cgroupRoot": tree.cgroup_root,
             "cgroupDriver": tree.driver, "evictionHard": {"memory.available": "16Mi", "nodefs.available": "10%"},
             "evictionPressureTransitionPeriod": "5m0s", "enforceNodeAllocatable": ["pods"], **more}
 
 
 def pod_object(name, request=None):
     resources = {"requests": {"memory": request}} if request else {}
-    spec = {"nodeName": NODE, "containers": [{"name": "app", "image": "registry.k8s.io/none:1", "resources": resources}],
+    spec = {"nodeName": NODE,
+            "containers": [{"name": "app", "image": "registry.k8s.io/none:1", "resources": resources}],
             "tolerations": [{"operator": "Exists"}], "terminationGracePeriodSeconds": 30}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
@@ -186,10 +205,14 @@ class Companion(unittest.TestCase):
         main = self.tree.run(self.tree.container(cgroup, container_id[:64]), *command)
         self.api.patch(f"/api/v1/namespaces/default/pods/{name}/status",
                        {"status": {"phase": "Running", "qosClass": "Burstable" if request else "BestEffort",
-                                   "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
-                                   "containerStatuses": [{"name": "app", "ready": True, "restartCount": 0, "image": "x", "imageID": "",
+                                   "conditions": [{"type": "Ready", "status": "True",
+                                                   "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+                                   "containerStatuses": [{"name": "app", "ready": True, "restartCount": 0, "image": "x",
+                                                          "imageID": "",
                                                           "containerID": f"containerd://{container_id[:64]}",
-                                                          "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}]}}, "strategic-merge")
+                                                          "state": {
+                                                              "running": {"startedAt": "2026-01-01T00:00:00Z"}}}]}},
+                       "strategic-merge")
         self.pods[name] = (main, sandbox, cgroup)
 
     def start_steady_pods(self):
@@ -199,21 +222,31 @@ class Companion(unittest.TestCase):
     def start_hog(self, process, memory="400Mi", rate="40Mi"):
         """Starts a pod whose memory grows only once the companion has found it: an unknown pod cannot be chosen."""
         go = self.folder / "go"
-        self.start_pod("hog", "sh", "-c", f"until [ -e {go} ]; do sleep 0.05; done; exec {BINARY} stress --memory {memory} --rate {rate} --hold 10m", request="32Mi")
+        self.start_pod(
+            "hog",
+            "sh",
+            "-c",
+            f"until [ -e {go} ]; do sleep 0.05; done; exec {BINARY} stress --memory {memory} --rate {rate} --hold 10m",
+            request="32Mi",
+        )
         self.wait_evictable(process, *(name for name in self.pods if self.pod_status(name)["phase"] == "Running"))
         go.touch()
 
     def command(self, *more):
-        return ("agent", "--companion", "--kubeconfig", self.identity, "--node-name", NODE, "--kubelet", self.kubelet_url,
-                "--node-memory", str(NODE_MEMORY), "--state-dir", self.folder / "state", "--pages-address", "127.0.0.1:0", *more)
+        return ("agent", "--companion", "--kubeconfig", self.identity, "--node-name", NODE, "--kubelet",
+                self.kubelet_url,
+                "--node-memory", str(NODE_MEMORY), "--state-dir", self.folder / "state", "--pages-address",
+                "127.0.0.1:0", *more)
 
     @contextlib.contextmanager
     def companion(self, *more):
         with running(self.folder, *self.command(*more)) as process:
-            started = wait_for("the companion to run", lambda: re.search(r"companion running.*?pages_port=(\d+)", process.log.read_text())
+            started = wait_for("the companion to run",
+                               lambda: re.search(r"companion running.*?pages_port=(\d+)", process.log.read_text())
                                or (not process.running() and self.fail(process.tail())))
             port = int(started.group(1))
-            process.page = lambda path: urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=PATIENCE).read().decode()
+            process.page = lambda path: urllib.request.urlopen(f"http://127.0.0.1:{port}{path}",
+                                                               timeout=PATIENCE).read().decode()
             yield process
 
     def pod_status(self, name):
@@ -232,7 +265,8 @@ class Companion(unittest.TestCase):
         account of deploy/companion/companion.yaml. Yields the authority's file."""
         config = self.folder / "kubelet.conf"
         config.write_text(json.dumps(kubelet_config(self.tree, evictionHard={"memory.available": "16Mi"})))
-        with running(self.folder, "agent", "--kubeconfig", self.folder / "kubeconfig", "--node-name", "served", "--node-ip", "127.0.0.1", "--port", "0",
+        with running(self.folder, "agent", "--kubeconfig", self.folder / "kubeconfig", "--node-name", "served",
+                     "--node-ip", "127.0.0.1", "--port", "0",
                      "--node-memory", "128Mi", "--config", config, "--state-dir", self.folder / "served") as kubelet:
             wait_for("the kubelet", lambda: self.api.nodes_ready() == ["served"])
             port = self.api.get("/api/v1/nodes/served")["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"]
@@ -245,7 +279,8 @@ class Companion(unittest.TestCase):
             yield self.folder / "data/pki/kubelet-serving/ca.crt"
 
     def token_of(self, namespace, account):
-        return self.api.create(f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token", {"spec": {}})["status"]["token"]
+        return self.api.create(f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token",
+                               {"spec": {}})["status"]["token"]
 
     def write_token(self, text):
         (self.folder / "token").write_text(text + "\n")
@@ -261,20 +296,28 @@ class Companion(unittest.TestCase):
             main, sandbox, cgroup = self.pods["hog"]
             main.wait(PATIENCE)
             died = time.monotonic()
-            status = wait_for("the pod to be Failed", lambda: self.pod_status("hog")["phase"] == "Failed" and self.pod_status("hog"))
+            status = wait_for("the pod to be Failed", lambda: self.pod_status("hog")["phase"] == "Failed"
+                              and self.pod_status("hog"))
             late = time.monotonic() - died
             self.assertEqual(status["reason"], "Evicted")
-            self.assertRegex(status["message"], r"^The node was low on resource: memory\. Threshold quantity: 64Mi, available: \d+[KM]i\. "
-                                                r"Container app was using \d+[KM]i, request is 32Mi, has larger consumption of memory\. $")
+            self.assertRegex(
+                status["message"],
+                r"^The node was low on resource: memory\. Threshold quantity: 64Mi, available: \d+[KM]i\. "
+                r"Container app was using \d+[KM]i, request is 32Mi, has larger consumption of memory\. $",
+            )
             conditions = {each["type"]: each for each in status["conditions"]}
             self.assertEqual(conditions["DisruptionTarget"]["reason"], "TerminationByKubelet")
             self.assertEqual(conditions["Ready"]["status"], "False")
             for name in ("steady", "idle"):
                 self.assertIsNone(self.pods[name][0].poll(), name)
                 self.assertEqual(self.pod_status(name)["phase"], "Running", name)
-            oom = int(re.search(r"(?:^|\n)oom_kill (\d+)", (self.tree.top / "memory.oom_control" if is_v1() else self.tree.top / "memory.events").read_text()).group(1))
+            oom = int(re.search(r"(?:^|\n)oom_kill (\d+)",
+                                (self.tree.top / "memory.oom_control" if is_v1()
+                                 else self.tree.top / "memory.events").read_text()).group(1))
             self.assertEqual(oom, 0)
-            events = wait_for("the event", lambda: [event["source"]["component"] for event in self.api.get("/api/v1/namespaces/default/events")["items"]
+            events = wait_for("the event",
+                              lambda: [event["source"]["component"]
+                                       for event in self.api.get("/api/v1/namespaces/default/events")["items"]
                                                     if event["reason"] == "Evicted"])
             self.assertEqual(events, ["spillway-companion"])
             self.assertEqual(refusals(self.api), {})
@@ -284,7 +327,10 @@ class Companion(unittest.TestCase):
             node = self.api.get(f"/api/v1/nodes/{NODE}")
             self.assertNotIn("conditions", node.get("status", {}))
             self.assertIsNone(self.api.find(f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{NODE}"))
-            print(f"{driver}, {runtime}: hog evicted, status {late * 1000:.0f} ms after its death, no kernel OOM; others untouched")
+            print(
+                f"{driver}, {runtime}: hog evicted, status {late * 1000:.0f} ms after its death, no kernel OOM; others"
+                " untouched"
+            )
         code, text, _ = run("explain", "--last", "--journal", self.folder / "state" / NODE / "journal.jsonl")
         self.assertEqual(code, 0)
         self.assertIn("pod default/hog was evicted", text)
@@ -317,18 +363,24 @@ class Companion(unittest.TestCase):
                 account = "/api/v1/namespaces/kube-system/serviceaccounts/spillway-companion"
                 self.api.delete(account)  # and with it every token of its
                 wait_for("the account to be gone", lambda: self.api.find(account) is None)
-                self.api.create("/api/v1/namespaces/kube-system/serviceaccounts", {"metadata": {"name": "spillway-companion"}})
+                self.api.create("/api/v1/namespaces/kube-system/serviceaccounts",
+                                {"metadata": {"name": "spillway-companion"}})
                 self.write_token(self.token_of("kube-system", "spillway-companion"))
                 self.start_hog(process)
                 self.pods["hog"][0].wait(PATIENCE)
                 wait_for("the pod to be Failed", lambda: self.pod_status("hog").get("reason") == "Evicted")
 
     @needs(shutil.which("kubectl"), "needs kubectl")
-    def test_a_kubelet_that_refuses_is_told_in_one_line(self):
+    def test_a_kubelet_that_refuses_is_reported_in_one_line(self):
         with self.node("systemd"), self.agent_as_kubelet() as authority:
             self.api.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "stranger"}})
-            for token, expected in ((self.token_of("default", "stranger"), r"/configz: .*Forbidden.*stranger.*: allow get of nodes/configz, or of nodes/proxy"),
-                                    ("nobodys-token", r"/configz: .*Unauthorized.*: the kubelet does not know who asks")):
+            for token, expected in (
+                (
+                    self.token_of("default", "stranger"),
+                    r"/configz: .*Forbidden.*stranger.*: allow get of nodes/configz, or of nodes/proxy",
+                ),
+                ("nobodys-token", r"/configz: .*Unauthorized.*: the kubelet does not know who asks"),
+            ):
                 self.write_token(token)
                 code, _, said = run(*self.command("--eviction-hard", "memory.available<64Mi"))
                 self.assertEqual(code, 1, said)
@@ -336,9 +388,11 @@ class Companion(unittest.TestCase):
                 self.assertEqual(len(line), 1, said)
                 self.assertRegex(line[0], expected)
                 print(line[0])
-            with running(self.folder, *self.command("--eviction-hard", "memory.available<64Mi", "--kubelet-certificate-authority",
+            with running(self.folder,
+                         *self.command("--eviction-hard", "memory.available<64Mi", "--kubelet-certificate-authority",
                                                     self.folder / "data/pki/ca.crt")) as process:
-                waiting = wait_for("the complaint", lambda: re.findall(r".*waiting for the kubelet.*", process.log.read_text()))
+                waiting = wait_for("the complaint",
+                                   lambda: re.findall(r".*waiting for the kubelet.*", process.log.read_text()))
                 self.assertIn("certificate not trusted", waiting[0])
                 print(waiting[0])
             self.assertEqual(len(re.findall("waiting for the kubelet", process.log.read_text())), 1)
@@ -346,7 +400,8 @@ class Companion(unittest.TestCase):
     def test_the_guard_and_another_estimator_than_the_kubelets(self):
         with self.node("cgroupfs"):
             self.start_steady_pods()
-            with self.companion("--eviction-hard", "memory.available<17Mi", "--memory-estimator", "available", "--mem-available-floor", "64Mi") as process:
+            with self.companion("--eviction-hard", "memory.available<17Mi", "--memory-estimator", "available",
+                                "--mem-available-floor", "64Mi") as process:
                 told = re.findall(r".*is defined differently by the kubelet.*", process.log.read_text())
                 self.assertEqual(len(told), 1)
                 self.assertIn("estimator=available kubelets_estimator=workingset", told[0])
@@ -357,7 +412,7 @@ class Companion(unittest.TestCase):
                 for name in ("steady", "idle"):
                     self.assertIsNone(self.pods[name][0].poll(), name)
 
-    def test_a_shadow_kills_nobody_and_agrees_with_the_kubelet(self):
+    def test_a_shadow_kills_no_pod_and_agrees_with_the_kubelet(self):
         with self.node("systemd"):
             self.start_steady_pods()
             with self.companion("--shadow", "--eviction-hard", "memory.available<64Mi") as process:
@@ -371,9 +426,23 @@ class Companion(unittest.TestCase):
                 self.assertEqual(events, [])
                 # Now the kubelet does the same.
                 self.pods["hog"][0].kill()
-                self.api.patch("/api/v1/namespaces/default/pods/hog/status",
-                               {"status": {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory. Threshold quantity: 16Mi, available: 15Mi. "}})
-                wait_for("the agreement", lambda: 'spillway_shadow_agreements_total{eviction_signal="memory.available"} 1' in process.page("/metrics"))
+                self.api.patch(
+                    "/api/v1/namespaces/default/pods/hog/status",
+                    {
+                        "status": {
+                            "phase": "Failed",
+                            "reason": "Evicted",
+                            "message": (
+                                "The node was low on resource: memory. Threshold quantity: 16Mi, available: 15Mi. "
+                            ),
+                        }
+                    },
+                )
+                wait_for(
+                    "the agreement",
+                    lambda: 'spillway_shadow_agreements_total{eviction_signal="memory.available"} 1'
+                    in process.page("/metrics"),
+                )
                 self.assertNotIn("spillway_shadow_disagreements_total{", process.page("/metrics"))
                 self.assertNotIn("kubelet_evictions{", process.page("/metrics"))
             code, text, _ = run("explain", "--last", "--journal", self.folder / "state" / NODE / "journal.jsonl")
@@ -382,26 +451,44 @@ class Companion(unittest.TestCase):
             self.assertIn("agreed", text)
             print(text)
 
-    def test_a_shadow_tells_where_the_kubelet_differs(self):
+    def test_a_shadow_reports_where_the_kubelet_differs(self):
         with self.node("cgroupfs"):
             self.start_steady_pods()
-            with self.companion("--shadow", "--eviction-hard", "memory.available<64Mi", "--shadow-window", "1s") as process:
+            with self.companion("--shadow", "--eviction-hard", "memory.available<64Mi", "--shadow-window",
+                                "1s") as process:
                 self.wait_evictable(process, "steady", "idle")
                 # The kubelet evicts one although there is memory enough.
-                self.api.patch("/api/v1/namespaces/default/pods/idle/status",
-                               {"status": {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory. Threshold quantity: 16Mi, available: 15Mi. "}})
-                wait_for("kubelet-only", lambda: 'spillway_shadow_disagreements_total{kind="kubelet-only"} 1' in process.page("/metrics"))
+                self.api.patch(
+                    "/api/v1/namespaces/default/pods/idle/status",
+                    {
+                        "status": {
+                            "phase": "Failed",
+                            "reason": "Evicted",
+                            "message": (
+                                "The node was low on resource: memory. Threshold quantity: 16Mi, available: 15Mi. "
+                            ),
+                        }
+                    },
+                )
+                wait_for("kubelet-only",
+                         lambda: 'spillway_shadow_disagreements_total{kind="kubelet-only"} 1' in process.page(
+                             "/metrics"))
                 # And does nothing about one that we would have evicted.
                 self.start_hog(process, memory="130Mi", rate="60Mi")
-                wait_for("companion-only", lambda: 'spillway_shadow_disagreements_total{kind="companion-only"}' in process.page("/metrics"))
+                wait_for("companion-only",
+                         lambda: 'spillway_shadow_disagreements_total{kind="companion-only"}' in process.page(
+                             "/metrics"))
                 self.assertIsNone(self.pods["hog"][0].poll())
-            entries = [json.loads(line) for line in (self.folder / "state" / NODE / "journal.jsonl").read_text().splitlines()]
+            entries = [json.loads(line)
+                       for line in (self.folder / "state" / NODE / "journal.jsonl").read_text().splitlines()]
             self.assertTrue(any("kubelet-evicted" in json.dumps(each) for each in entries))
-            self.assertFalse(any(each.get("eviction") for each in entries), "nothing that would be finished after a crash")
+            self.assertFalse(any(each.get("eviction") for each in entries),
+                             "nothing that would be finished after a crash")
 
     def test_refuses_to_double_the_kubelets_thresholds(self):
         with self.node("systemd"):
-            for thresholds in ((), ("--eviction-hard", "memory.available<16Mi"), ("--eviction-hard", "memory.available<5%")):
+            for thresholds in ((), ("--eviction-hard", "memory.available<16Mi"),
+                               ("--eviction-hard", "memory.available<5%")):
                 code, _, said = run(*self.command(*thresholds))
                 self.assertEqual(code, 1, said)
                 line = [each for each in said.splitlines() if each.startswith("spillway:")]
@@ -422,14 +509,22 @@ class Companion(unittest.TestCase):
     def test_flags_that_do_not_go_together(self):
         with workspace() as folder:
             config = folder / "kubeconfig"
-            config.write_text("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n"
-                              "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\nusers: [{name: u, user: {}}]\n")
-            for flags, expected in ((("--shadow",), "need --companion"), (("--pods-from", "kubelet"), "need --companion"),
-                                    (("--companion", "--node-labels", "a=b"), "--node-labels"), (("--companion", "--port", "1"), "--port"),
-                                    (("--companion", "--shadow-window", "2m"), "needs --shadow"), (("--companion", "--shadow", "--memory-brake"), "--memory-brake"), (("--companion", "--print-config"), "--print-config"),
+            config.write_text(
+                "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user:"
+                " u}}]\nclusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\nusers: [{name: u, user: {}}]\n"
+            )
+            for flags, expected in ((("--shadow",), "need --companion"),
+                                    (("--pods-from", "kubelet"), "need --companion"),
+                                    (("--companion", "--node-labels", "a=b"), "--node-labels"),
+                                    (("--companion", "--port", "1"), "--port"),
+                                    (("--companion", "--shadow-window", "2m"), "needs --shadow"),
+                                    (("--companion", "--shadow", "--memory-brake"), "--memory-brake"),
+                                    (("--companion", "--print-config"), "--print-config"),
                                     (("--companion", "--max-pods", "7"), "maxPods"),
-                                    (("--companion", "--eviction-hard", "nodefs.available<10%"), "leaves disks to the kubelet"),
-                                    (("--companion", "--kubelet", "https://192.0.2.1:10250"), "--kubelet-certificate-authority"),
+                                    (("--companion", "--eviction-hard", "nodefs.available<10%"),
+                                     "evicts for disks only with"),
+                                    (("--companion", "--kubelet", "https://192.0.2.1:10250"),
+                                     "--kubelet-certificate-authority"),
                                     (("--companion", "--pods-from", "nowhere"), "expected api or kubelet")):
                 code, _, said = run("agent", "--kubeconfig", config, *flags)
                 self.assertEqual((code, len(said.strip().splitlines())), (2, 1), (flags, said))

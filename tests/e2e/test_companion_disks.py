@@ -3,8 +3,8 @@ systems of the test's own, pods made through the CRI from an image of busybox, n
 its writable layer and its logs are seen growing, and it is the only pod that is evicted while the kubelet (the test)
 has not yet deleted its files.
 
-containerd and runc are those that tools/peers unpacks, else the machine's. Skipped where there are none, where python3-grpcio is not
-installed, or where nothing can be mounted.
+containerd and runc are those that tools/peers unpacks, else the machine's. Skipped where there are none, where
+python3-grpcio is not installed, or where nothing can be mounted.
 """
 import contextlib
 import json
@@ -23,13 +23,17 @@ MIB = companion.MIB
 DISK = 256 * MIB
 PYTHON = "/usr/bin/python3"  # the system's own: python3-grpcio is a package of it
 PODS = pathlib.Path(__file__).resolve().parent / "containerd_pods.py"
-FILL = "echo filling; i=0; while [ $i -lt 60 ]; do dd if=/dev/zero of=/data/$i bs=1M count=4; i=$((i+1)); sleep 0.5; done; sleep 1000"
+FILL = (
+    "echo filling; i=0; while [ $i -lt 60 ]; do dd if=/dev/zero of=/data/$i bs=1M count=4; i=$((i+1)); sleep 0.5; done;"
+    " sleep 1000"
+)
 
 
 @contextlib.contextmanager
 def small_disk(folder):
     folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK},mode=755", "tmpfs", folder], stderr=subprocess.PIPE, text=True, check=False)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK},mode=755", "tmpfs", folder],
+                             stderr=subprocess.PIPE, text=True, check=False)
     if mounted.returncode != 0:
         skip(f"nothing can be mounted here: {mounted.stderr.strip()}")
     try:
@@ -97,34 +101,49 @@ class Disks(unittest.TestCase):
             kubelet = companion.FakeKubelet(companion.kubelet_config(tree, podLogsDir=str(disk / "logs"), **config))
             stack.callback(kubelet.close)
             api.create("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": companion.NODE}})
-            self.folder, self.disk, self.tree, self.containerd, self.api, self.kubelet = folder, disk, tree, containerd, api, kubelet
+            self.folder, self.disk, self.tree, self.containerd, self.api, self.kubelet = (
+                folder,
+                disk,
+                tree,
+                containerd,
+                api,
+                kubelet,
+            )
             self.pods = {}
             yield
 
     def start_pod(self, name, command, named_by_status=True):
         uid = self.api.create("/api/v1/namespaces/default/pods", companion.pod_object(name))["metadata"]["uid"]
-        made = self.containerd.ask(run={"name": name, "namespace": "default", "uid": uid, "command": ["/bin/sh", "-c", command],
+        made = self.containerd.ask(run={"name": name, "namespace": "default", "uid": uid,
+                                        "command": ["/bin/sh", "-c", command],
                                         "cgroup_parent": f"/{self.tree.name}/kubepods/besteffort/pod{uid}",
                                         "log_directory": str(self.disk / "logs" / f"default_{name}_{uid}")})
         status = {"phase": "Running", "qosClass": "BestEffort"}
         if named_by_status:
-            status["containerStatuses"] = [{"name": "app", "ready": True, "restartCount": 0, "image": "x", "imageID": "",
-                                            "containerID": f"containerd://{made['container']}", "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}]
+            status["containerStatuses"] = [{"name": "app", "ready": True, "restartCount": 0, "image": "x",
+                                            "imageID": "",
+                                            "containerID": f"containerd://{made['container']}",
+                                            "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}]
         self.api.patch(f"/api/v1/namespaces/default/pods/{name}/status", {"status": status}, "strategic-merge")
         self.pods[name] = made["sandbox"]
 
     def command(self, *more):
-        return ("agent", "--companion", "--kubeconfig", self.folder / "kubeconfig", "--node-name", companion.NODE, "--kubelet", self.kubelet.url,
-                "--node-memory", str(1024 * MIB), "--state-dir", self.folder / "state", "--pages-address", "127.0.0.1:0",
-                "--container-runtime-endpoint", f"unix://{self.disk / 'containerd' / 'containerd.sock'}", "--root-dir", self.disk / "kubelet", *more)
+        return ("agent", "--companion", "--kubeconfig", self.folder / "kubeconfig", "--node-name", companion.NODE,
+                "--kubelet", self.kubelet.url,
+                "--node-memory", str(1024 * MIB), "--state-dir", self.folder / "state", "--pages-address",
+                "127.0.0.1:0",
+                "--container-runtime-endpoint", f"unix://{self.disk / 'containerd' / 'containerd.sock'}", "--root-dir",
+                self.disk / "kubelet", *more)
 
     @contextlib.contextmanager
     def companion(self, *more):
         with running(self.folder, *self.command(*more)) as process:
-            started = wait_for("the companion to run", lambda: re.search(r"companion running.*?pages_port=(\d+)", process.log.read_text())
+            started = wait_for("the companion to run",
+                               lambda: re.search(r"companion running.*?pages_port=(\d+)", process.log.read_text())
                                or (not process.running() and self.fail(process.tail())))
             port = int(started.group(1))
-            process.page = lambda path: json.loads(urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=PATIENCE).read())
+            process.page = lambda path: json.loads(urllib.request.urlopen(f"http://127.0.0.1:{port}{path}",
+                                                                          timeout=PATIENCE).read())
             yield process
 
     def phase(self, name):
@@ -144,7 +163,8 @@ class Disks(unittest.TestCase):
     def is_measured(self, summary):
         """True once the layers of both pods and the logs of the one that grows are known: they are not read in one
         moment."""
-        logs = [container["logs"].get("usedBytes", 0) for pod in summary.get("pods", []) if pod["podRef"]["name"] == "hog" for container in pod["containers"] if "logs" in container]
+        logs = [container["logs"].get("usedBytes", 0) for pod in summary.get("pods", [])
+                if pod["podRef"]["name"] == "hog" for container in pod["containers"] if "logs" in container]
         return (self.rootfs(summary, "hog") or 0) >= 8 * MIB and self.rootfs(summary, "idle") is not None and any(logs)
 
     def evicts_the_hog(self, filesystem, apart):
@@ -156,7 +176,8 @@ class Disks(unittest.TestCase):
             self.start_pod("idle", "sleep 1000", named_by_status=False)
             self.start_pod("hog", FILL)
             with self.companion("--eviction-hard", f"{filesystem}.available<96Mi") as process:
-                first = wait_for("all that is measured", lambda: self.is_measured(summary := process.page("/stats/summary")) and summary)
+                first = wait_for("all that is measured",
+                                 lambda: self.is_measured(summary := process.page("/stats/summary")) and summary)
                 self.assertEqual(first["node"]["fs"]["capacityBytes"], DISK)
                 images = first["node"]["runtime"]["imageFs"]
                 self.assertEqual(images["capacityBytes"], DISK)
@@ -165,28 +186,40 @@ class Disks(unittest.TestCase):
                 hog = next(pod for pod in first["pods"] if pod["podRef"]["name"] == "hog")
                 self.assertEqual(hog["containers"][0]["name"], "app")
                 self.assertGreater(hog["containers"][0]["logs"]["usedBytes"], 0)
-                self.assertGreaterEqual(hog["ephemeral-storage"]["usedBytes"], hog["containers"][0]["rootfs"]["usedBytes"])
+                self.assertGreaterEqual(hog["ephemeral-storage"]["usedBytes"],
+                                        hog["containers"][0]["rootfs"]["usedBytes"])
                 self.assertIsNotNone(self.rootfs(first, "idle"), "named by the runtime, as its status names nothing")
-                grown = wait_for("it to grow", lambda: (self.rootfs(process.page("/stats/summary"), "hog") or 0) > self.rootfs(first, "hog")
+                grown = wait_for("it to grow",
+                                 lambda: (self.rootfs(process.page("/stats/summary"), "hog") or 0)
+                                 > self.rootfs(first, "hog")
                                  and self.rootfs(process.page("/stats/summary"), "hog"))
                 self.assertNotIn("fs", process.page("/stats/summary?only_cpu_and_memory=true")["node"])
                 wait_for("the pod to be Failed", lambda: self.phase("hog") == "Failed")
                 self.assertEqual(self.phase("idle"), "Running")
                 status = self.api.get("/api/v1/namespaces/default/pods/hog")["status"]
                 self.assertEqual(status["reason"], "Evicted")
-                self.assertRegex(status["message"], r"^The node was low on resource: ephemeral-storage\. Threshold quantity: 96Mi, available: \d+[KM]i\. "
-                                                    r"Container app was using \d+[KM]i, request is 0, has larger consumption of ephemeral-storage\. $")
+                self.assertRegex(
+                    status["message"],
+                    r"^The node was low on resource: ephemeral-storage\. Threshold quantity: 96Mi, available:"
+                    r" \d+[KM]i\. "
+                    r"Container app was using \d+[KM]i, request is 0, has larger consumption of ephemeral-storage\. $",
+                )
                 self.assertNotIn("gone_after_seconds", self.journal(), "what it wrote is still there")
                 self.containerd.ask(remove=self.pods.pop("hog"))  # as the kubelet does
                 wait_for("the eviction to be over", lambda: "gone_after_seconds" in self.journal())
                 wait_for("the disk to be free again", lambda: free(process.page("/stats/summary")) > 96 * MIB)
-                evicted = [entry["evict"] for entry in map(json.loads, self.journal().splitlines()) if entry.get("evict")]
+                evicted = [entry["evict"] for entry in map(json.loads, self.journal().splitlines())
+                           if entry.get("evict")]
                 self.assertEqual(len(evicted), 1, evicted)
                 self.assertEqual(self.phase("idle"), "Running")
                 ages = process.page("/debug/spillway")["statsAgeSeconds"]
-                print(f"{filesystem}: layer of hog {self.rootfs(first, 'hog') / MIB:.0f}Mi, then {grown / MIB:.0f}Mi; images {images['usedBytes'] / MIB:.1f}Mi; "
-                      f"{status['message']}; ages {ages}; resident {resident(process) // MIB} MiB")
-            code, text, _ = run("explain", "--last", "--journal", self.folder / "state" / companion.NODE / "journal.jsonl")
+                print(
+                    f"{filesystem}: layer of hog {self.rootfs(first, 'hog') / MIB:.0f}Mi, then {grown / MIB:.0f}Mi;"
+                    f" images {images['usedBytes'] / MIB:.1f}Mi; {status['message']}; ages {ages}; resident"
+                    f" {resident(process) // MIB} MiB"
+                )
+            code, text, _ = run("explain", "--last", "--journal",
+                                self.folder / "state" / companion.NODE / "journal.jsonl")
             self.assertEqual(code, 0)
             self.assertIn("pod default/hog was evicted", text)
             self.assertIn(f"{filesystem}.available", text)
@@ -205,12 +238,14 @@ class Disks(unittest.TestCase):
             self.containerd.close()
             # There is no room left by this threshold, but the use of each pod is unknown.
             with self.companion("--eviction-hard", "nodefs.available<10Gi") as process:
-                wait_for("the reason", lambda: "containerd.sock" in process.page("/debug/spillway").get("storageProblem", ""))
+                wait_for("the reason",
+                         lambda: "containerd.sock" in process.page("/debug/spillway").get("storageProblem", ""))
                 summary = process.page("/stats/summary")
                 self.assertNotIn("imageFs", summary["node"].get("runtime", {}))
                 self.assertIn("fs", summary["node"])
                 standing = wait_for("a decision", lambda: process.page("/debug/spillway/decisions").get("now"))
-                reasons = [(reason["code"], fact["value"]) for reason in standing["reasons"] for fact in reason["facts"] if fact["name"] == "signal"]
+                reasons = [(reason["code"], fact["value"]) for reason in standing["reasons"] for fact in reason["facts"]
+                           if fact["name"] == "signal"]
                 self.assertEqual(reasons, [("observation-missing", "nodefs.available")])
 
     def test_refuses_to_double_the_kubelets_thresholds(self):

@@ -14,21 +14,36 @@ class Completion(unittest.TestCase):
     def ask(self, shell, *arguments, **more):
         path = f"{pathlib.Path(BINARY).parent}{os.pathsep}{os.environ['PATH']}"
         with tempfile.TemporaryDirectory() as home:
-            done = subprocess.run([shell, *arguments], capture_output=True, text=True, timeout=PATIENCE, check=False, stdin=subprocess.DEVNULL,
+            done = subprocess.run([shell, *arguments], capture_output=True, text=True, timeout=PATIENCE, check=False,
+                                  stdin=subprocess.DEVNULL,
                                   env={"PATH": path, "HOME": home, "TERM": "dumb"}, **more)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout.split("\n")[:-1]
 
     def bash(self, words, **more):
-        return self.ask("bash", "--norc", "-c", 'source <(spillway completion bash); COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _spillway;'
-                        ' [[ ${#COMPREPLY[@]} == 0 ]] || printf "%s\\n" "${COMPREPLY[@]}"', "bash", "spillway", *words, **more)
+        return self.ask("bash", "--norc", "-c",
+                        'source <(spillway completion bash); COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _spillway;'
+                        ' [[ ${#COMPREPLY[@]} == 0 ]] || printf "%s\\n" "${COMPREPLY[@]}"', "bash", "spillway", *words,
+                        **more)
 
     def zsh(self, words, **more):
-        return self.ask("zsh", "-f", "-c", 'compdef() { : }; _describe() { print -l -- ${(P)2} }; _files() { print -l -- files "$@" }; source <(spillway completion zsh);'
-                        ' words=("$@"); CURRENT=$#; _spillway || true', "zsh", "spillway", *words, **more)
+        return self.ask(
+            "zsh",
+            "-f",
+            "-c",
+            (
+                'compdef() { : }; _describe() { print -l -- ${(P)2} }; _files() { print -l -- files "$@" }; source'
+                ' <(spillway completion zsh); words=("$@"); CURRENT=$#; _spillway || true'
+            ),
+            "zsh",
+            "spillway",
+            *words,
+            **more
+        )
 
     def fish(self, words, **more):
-        return self.ask("fish", "--no-config", "-c", "spillway completion fish | source; complete -C \"$argv\"", " ".join(["spillway", *words]), **more)
+        return self.ask("fish", "--no-config", "-c", "spillway completion fish | source; complete -C \"$argv\"",
+                        " ".join(["spillway", *words]), **more)
 
     def test_flags(self):
         self.assertEqual(self.bash(["up", "--log-f"]), ["--log-format"])
@@ -49,13 +64,16 @@ class Completion(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "ca with a blank.pem").touch()
             (pathlib.Path(folder) / "certificates").mkdir()
-            self.assertEqual(sorted(self.bash(["up", "--etcd-cafile", "c"], cwd=folder)), ["ca with a blank.pem", "certificates"])
+            self.assertEqual(sorted(self.bash(["up", "--etcd-cafile", "c"], cwd=folder)),
+                             ["ca with a blank.pem", "certificates"])
             self.assertEqual(self.bash(["agent", "--config-dir", "c"], cwd=folder), ["certificates"])
             self.assertEqual(self.zsh(["agent", "--config-dir", "c"], cwd=folder), ["files", "-/"])
-            self.assertEqual([each.split("\t")[0] for each in self.fish(["agent", "--config-dir", "c"], cwd=folder)], ["certificates/"])
+            self.assertEqual([each.split("\t")[0] for each in self.fish(["agent", "--config-dir", "c"], cwd=folder)],
+                             ["certificates/"])
 
-    def test_a_shell_that_nobody_knows(self):
-        done = subprocess.run([BINARY, "completion", "ksh"], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    def test_an_unknown_shell(self):
+        done = subprocess.run([BINARY, "completion", "ksh"], capture_output=True, text=True, timeout=PATIENCE,
+                              check=False)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn('expected bash, zsh or fish, got "ksh"', done.stderr)
 

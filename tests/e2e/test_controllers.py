@@ -1,6 +1,8 @@
-"""The controllers beside a real API server, each part its own process: no pod too many, and an API server that goes away.
+"""The controllers beside a real API server, each part its own process: no pod too many, and an API server that goes
+away.
 
-`SPILLWAY_REPLICASET_ROUNDS=50` for more rounds of each size (2 in a test run), `SPILLWAY_REPLICASET_SIZES=50` for some sizes only; `SPILLWAY_AWAY_SECONDS=50` for longer absences (8).
+`SPILLWAY_REPLICASET_ROUNDS=50` for more rounds of each size (2 in a test run), `SPILLWAY_REPLICASET_SIZES=50` for some
+sizes only; `SPILLWAY_AWAY_SECONDS=50` for longer absences (8).
 """
 import contextlib
 import json
@@ -21,8 +23,10 @@ PODS = "/api/v1/namespaces/default/pods"
 REPLICA_SETS = "/apis/apps/v1/namespaces/default/replicasets"
 DAEMON_SETS = "/apis/apps/v1/namespaces/default/daemonsets"
 # The first is lost while the API server is away; the second is not lost for want of a processor.
-SHORT_LEASE = ("--leader-elect-lease-duration", "6s", "--leader-elect-renew-deadline", "4s", "--leader-elect-retry-period", "400ms")
-LONG_LEASE = ("--leader-elect-lease-duration", "120s", "--leader-elect-renew-deadline", "100s", "--leader-elect-retry-period", "400ms")
+SHORT_LEASE = ("--leader-elect-lease-duration", "6s", "--leader-elect-renew-deadline", "4s",
+               "--leader-elect-retry-period", "400ms")
+LONG_LEASE = ("--leader-elect-lease-duration", "120s", "--leader-elect-renew-deadline", "100s",
+              "--leader-elect-retry-period", "400ms")
 HAS_NODES = can_write_cgroups()
 
 
@@ -31,7 +35,8 @@ def workload(kind, name, **spec):
             "spec": {"selector": {"matchLabels": {"app": name}}, **spec,
                      "template": {"metadata": {"labels": {"app": name}},
                                   "spec": {"terminationGracePeriodSeconds": 0,
-                                           "containers": [{"name": "main", "image": "none", "command": ["sleep", "1d"]}]}}}}
+                                           "containers": [{"name": "main", "image": "none",
+                                                           "command": ["sleep", "1d"]}]}}}}
 
 
 class Births:
@@ -51,7 +56,8 @@ class Births:
             for line in self.answer:
                 event = json.loads(line)
                 if event["type"] == "ADDED":
-                    self.seen.setdefault(event["object"]["metadata"]["labels"]["app"], set()).add(event["object"]["metadata"]["uid"])
+                    self.seen.setdefault(event["object"]["metadata"]["labels"]["app"],
+                                         set()).add(event["object"]["metadata"]["uid"])
 
     def of(self, name):
         return len(self.seen.get(name, ()))
@@ -67,14 +73,18 @@ class Controllers(unittest.TestCase):
         kubeconfig = folder / "kubeconfig"
         with contextlib.ExitStack() as stack:
             started = {}
-            started["apiserver"] = stack.enter_context(running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig))
+            started["apiserver"] = stack.enter_context(running(folder, "apiserver", "--data-dir", folder / "data",
+                                                               "--port", "0", "--write-kubeconfig", kubeconfig))
             api = serving(started["apiserver"], kubeconfig)
-            started["controller"] = stack.enter_context(running(folder, "controller", "--kubeconfig", kubeconfig, *controller))
+            started["controller"] = stack.enter_context(running(folder, "controller", "--kubeconfig", kubeconfig,
+                                                                *controller))
             if HAS_NODES:
                 started["scheduler"] = stack.enter_context(running(folder, "scheduler", "--kubeconfig", kubeconfig))
                 for number in range(nodes):
-                    started[f"n{number}"] = stack.enter_context(running(folder, "agent", "--kubeconfig", kubeconfig, "--node-name", f"n{number}",
-                                                                        "--node-ip", "127.0.0.1", "--port", "0", "--node-memory", "2Gi",
+                    started[f"n{number}"] = stack.enter_context(running(folder, "agent", "--kubeconfig", kubeconfig,
+                                                                        "--node-name", f"n{number}",
+                                                                        "--node-ip", "127.0.0.1", "--port", "0",
+                                                                        "--node-memory", "2Gi",
                                                                         "--state-dir", folder / f"n{number}"))
                 wait_for("the nodes", lambda: len(api.nodes_ready()) == nodes)
             yield started, api
@@ -94,7 +104,8 @@ class Controllers(unittest.TestCase):
                         api.create(REPLICA_SETS, workload("ReplicaSet", name, replicas=replicas))
                         wait_for(f"{name} to be full", lambda: self.full(api, name, replicas))
                         api.delete(f"{REPLICA_SETS}/{name}")
-                        wait_for(f"the pods of {name} to be gone", lambda: not api.get(f"{PODS}?labelSelector=app%3D{name}")["items"])
+                        wait_for(f"the pods of {name} to be gone",
+                                 lambda: not api.get(f"{PODS}?labelSelector=app%3D{name}")["items"])
                         wait_for("the watch", lambda: births.of(name) >= replicas)
                         beyond += births.of(name) - replicas
                     print(f"{replicas} replicas, {ROUNDS} rounds: {beyond} pods beyond", flush=True)
@@ -102,9 +113,11 @@ class Controllers(unittest.TestCase):
                 for number in range(ROUNDS if HAS_NODES else 0):
                     name = f"agent-{number}"
                     api.create(DAEMON_SETS, workload("DaemonSet", name))
-                    wait_for(f"{name} to be ready", lambda: api.get(f"{DAEMON_SETS}/{name}")["status"].get("numberReady") == 2)
+                    wait_for(f"{name} to be ready",
+                             lambda: api.get(f"{DAEMON_SETS}/{name}")["status"].get("numberReady") == 2)
                     api.delete(f"{DAEMON_SETS}/{name}")
-                    wait_for(f"the pods of {name} to be gone", lambda: not api.get(f"{PODS}?labelSelector=app%3D{name}")["items"])
+                    wait_for(f"the pods of {name} to be gone",
+                             lambda: not api.get(f"{PODS}?labelSelector=app%3D{name}")["items"])
                     wait_for("the watch", lambda: births.of(name) >= 2)
                     self.assertEqual(births.of(name), 2)
             finally:
@@ -141,7 +154,8 @@ class Controllers(unittest.TestCase):
                 gone.wait(AWAY_SECONDS)
                 nothing_ended()
                 self.assertTrue(late.running(), late.tail())
-                with running(folder, "apiserver", "--data-dir", data, "--port", port, "--write-kubeconfig", folder / "again") as server:
+                with running(folder, "apiserver", "--data-dir", data, "--port", port, "--write-kubeconfig",
+                             folder / "again") as server:
                     api = serving(server, folder / "again")
                     acts("after-a-restart")
                     nothing_ended()
@@ -165,20 +179,25 @@ class Controllers(unittest.TestCase):
             taken.bind(("127.0.0.1", 0))
             taken.listen()
             kubeconfig = folder / "kubeconfig"
-            with running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig) as server:
+            with running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig",
+                         kubeconfig) as server:
                 serving(server, kubeconfig)
-                code, _, error = run("agent", "--kubeconfig", kubeconfig, "--node-name", "n", "--node-ip", "127.0.0.1", "--node-memory", "64Mi",
+                code, _, error = run("agent", "--kubeconfig", kubeconfig, "--node-name", "n", "--node-ip", "127.0.0.1",
+                                     "--node-memory", "64Mi",
                                      "--state-dir", folder / "n", "--port", taken.getsockname()[1])
                 self.assertEqual(code, 1, error)
-                self.assertRegex(error, r"(?i)address already in use; --port chooses another port, --port 0 any free one")
+                self.assertRegex(error,
+                                 r"(?i)address already in use; --port chooses another port, --port 0 any free one")
 
-    def test_a_leader_that_was_stopped_stands_by_and_leads_again(self):
+    def test_a_leader_that_was_stopped_waits_and_leads_again(self):
         with workspace() as folder:
             kubeconfig = folder / "kubeconfig"
             fast = ("--node-monitor-period", "200ms", "--node-monitor-grace-period", "1s", *LONG_LEASE)
-            with running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig) as server:
+            with running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig",
+                         kubeconfig) as server:
                 api = serving(server, kubeconfig)
-                holder = lambda: (api.find(LEASE + "spillway-controller") or {}).get("spec", {}).get("holderIdentity", "")
+                holder = lambda: (api.find(LEASE + "spillway-controller") or {}).get("spec",
+                                                                                     {}).get("holderIdentity", "")
                 is_unknown = lambda node: "Unknown" in str(api.get(f"/api/v1/nodes/{node}")["status"]["conditions"])
                 with running(folder, "controller", "--kubeconfig", kubeconfig, *fast) as first:
                     a = wait_for("a leader", holder)

@@ -1,4 +1,6 @@
-"""Conversion webhooks of custom kinds: a real HTTPS server that is right, slow, wrong and gone beside `spillway apiserver`."""
+"""Conversion webhooks of custom kinds: a real HTTPS server that is right, slow, wrong and gone beside `spillway
+apiserver`.
+"""
 import json
 import shutil
 import threading
@@ -17,9 +19,12 @@ def schema(**members):
 
 
 def definition(client):
-    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "convs.conversion.example.com"},
-            "spec": {"group": "conversion.example.com", "scope": "Namespaced", "names": {"plural": "convs", "singular": "conv", "kind": "Conv"},
-                     "conversion": {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client}},
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "convs.conversion.example.com"},
+            "spec": {"group": "conversion.example.com", "scope": "Namespaced",
+                     "names": {"plural": "convs", "singular": "conv", "kind": "Conv"},
+                     "conversion": {"strategy": "Webhook",
+                                    "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client}},
                      "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema(hostPort=1)},
                                   {"name": "v2", "served": True, "storage": False, "schema": schema(host=1, port=1)}]}}
 
@@ -38,7 +43,8 @@ def right(review, change=lambda one: one):
     request = review["request"]
     objects = [change(converted(one, request["desiredAPIVersion"])) for one in request["objects"]]
     response = {"uid": request["uid"], "convertedObjects": objects, "result": {"status": "Success"}}
-    return json.dumps({"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "response": response}).encode()
+    return json.dumps({"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
+                       "response": response}).encode()
 
 
 def conv(name, version="v1", **spec):
@@ -52,7 +58,8 @@ class Conversion(unittest.TestCase):
         cls.folder = cls.enterClassContext(workspace())
         kubeconfig = cls.kubeconfig = cls.folder / "kubeconfig"
         process = cls.enterClassContext(
-            running(cls.folder, "apiserver", "--data-dir", cls.folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig))
+            running(cls.folder, "apiserver", "--data-dir", cls.folder / "data", "--port", "0", "--write-kubeconfig",
+                    kubeconfig))
         cls.api = serving(process, kubeconfig)
         cls.hooks = cls.enterClassContext(WebhookServer(cls.folder / "hooks"))
         cls.hooks.on("/convert", right)
@@ -116,11 +123,18 @@ class Conversion(unittest.TestCase):
 
     def test_a_wrong_webhook_is_refused(self):
         self.api.create(V1, conv("wrong", hostPort="one:1"))
-        self.hooks.on("/convert", lambda review: right(review, lambda one: dict(one, metadata=dict(one["metadata"], name="other"))))
-        self.assertEqual(self.failure(f"{V2}/wrong"),
-                         "conversion webhook for conversion.example.com/v1, Kind=Conv returned invalid object: must have the same name: wrong != other")
+        self.hooks.on("/convert",
+                      lambda review: right(review, lambda one: dict(one, metadata=dict(one["metadata"], name="other"))))
+        self.assertEqual(
+            self.failure(f"{V2}/wrong"),
+            (
+                "conversion webhook for conversion.example.com/v1, Kind=Conv returned invalid object: must have the"
+                " same name: wrong != other"
+            ),
+        )
         self.hooks.on("/convert", lambda review: b"nonsense")
-        self.assertIn("conversion webhook for conversion.example.com/v1, Kind=Conv failed: ", self.failure(f"{V2}/wrong"))
+        self.assertIn("conversion webhook for conversion.example.com/v1, Kind=Conv failed: ",
+                      self.failure(f"{V2}/wrong"))
         self.assertIn("conversion webhook for conversion.example.com/v1, Kind=ConvList failed: ", self.failure(V2))
         self.hooks.on("/convert", right)
         self.assertEqual(self.api.get(f"{V2}/wrong")["spec"]["host"], "one", "no failure is kept")
@@ -136,7 +150,8 @@ class Conversion(unittest.TestCase):
 
         point_to(gone)
         wait_for("the other address", lambda: "refused" in self.message_of(f"{V2}/gone"))
-        self.assertEqual(self.api.get(f"{V1}/gone")["spec"], {"hostPort": "one:1"}, "the stored version needs no webhook")
+        self.assertEqual(self.api.get(f"{V1}/gone")["spec"], {"hostPort": "one:1"},
+                         "the stored version needs no webhook")
         self.api.patch(f"{V1}/gone", {"spec": {"hostPort": "two:2"}})
         point_to(there)
         wait_for("the webhook again", lambda: not self.message_of(f"{V2}/gone"))

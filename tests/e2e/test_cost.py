@@ -20,7 +20,8 @@ GREW_MAX = 400 << 20  # bytes, of eight bodies, their answers and what the alloc
 def api_server(folder, data=None):
     kubeconfig = folder / "kubeconfig"
     kubeconfig.unlink(missing_ok=True)
-    with running(folder, "apiserver", "--data-dir", data or folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig) as process:
+    with running(folder, "apiserver", "--data-dir", data or folder / "data", "--port", "0", "--write-kubeconfig",
+                 kubeconfig) as process:
         process.kubeconfig = kubeconfig
         process.api = serving(process, kubeconfig)
         yield process
@@ -33,7 +34,8 @@ class Cost(unittest.TestCase):
             prober = Prober(process.kubeconfig, renew)
             prober.start()
             wait_for("the first renewal", lambda: prober.done)
-            for body, content_type in [(json_bomb(), "application/json"), (protobuf_bomb(), "application/vnd.kubernetes.protobuf")]:
+            for body, content_type in [(json_bomb(), "application/json"),
+                                       (protobuf_bomb(), "application/vnd.kubernetes.protobuf")]:
                 renewed = prober.done
                 for code, answer_bytes, _ in throw(process.kubeconfig, body, content_type):
                     self.assertEqual(code, 413)
@@ -43,10 +45,12 @@ class Cost(unittest.TestCase):
             self.assertEqual(prober.failed, 0)
             self.assertLess(resident(process) - before, GREW_MAX)
 
-    def test_what_is_wrong_is_told_up_to_a_bound(self):
+    def test_errors_are_listed_up_to_a_bound(self):
         with workspace() as folder, api_server(folder) as process:
             with self.assertRaises(ApiError) as refused:
-                process.api.create(PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{}] * 1_000}})
+                process.api.create(PODS,
+                                   {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
+                                    "spec": {"containers": [{}] * 1_000}})
             self.assertEqual(refused.exception.code, 422)
             self.assertEqual(len(refused.exception.status["details"]["causes"]), 64)
 
@@ -54,7 +58,9 @@ class Cost(unittest.TestCase):
         listers, objects = 10, 300
         with workspace() as folder, api_server(folder) as process:
             for i in range(objects):
-                process.api.create(MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"m{i}"}, "data": {"k": "x" * 3_000}})
+                process.api.create(MAPS,
+                                   {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"m{i}"},
+                                    "data": {"k": "x" * 3_000}})
             table = "application/json;as=Table;v=v1;g=meta.k8s.io"
             load = [Lister(process.kubeconfig, MAPS, table if i % 2 else "application/json") for i in range(listers)]
             prober = Prober(process.kubeconfig, renew)
@@ -71,11 +77,12 @@ class Cost(unittest.TestCase):
 
 @needs(os.geteuid() == 0, "mounts a file system of its own")
 class FullDisk(unittest.TestCase):
-    def test_deletions_work_and_readiness_tells(self):
+    def test_deletions_work_and_readiness_reports_the_full_disk(self):
         with workspace() as folder:
             disk = folder / "disk"
             disk.mkdir()
-            if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m,mode=0700", "tmpfs", disk], check=False).returncode != 0:
+            if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m,mode=0700", "tmpfs", disk],
+                              check=False).returncode != 0:
                 skip("may not mount")
             try:
                 self.fill(folder, disk)
@@ -89,12 +96,14 @@ class FullDisk(unittest.TestCase):
             process.clients.append(renew_probe)
             try:
                 api.create("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases",
-                           {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "probe"}, "spec": {"holderIdentity": "probe"}})
+                           {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "probe"},
+                            "spec": {"holderIdentity": "probe"}})
             except ApiError as error:
                 self.assertIn(error.code, (404, 409))
             with self.assertRaises(ApiError) as full:
                 for count in range(1_000):
-                    api.create(MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"m{count}"}, "data": {"k": "x" * 20_000}})
+                    api.create(MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"m{count}"},
+                                      "data": {"k": "x" * 20_000}})
             self.assertEqual(full.exception.code, 503)
             self.assertIn("full", full.exception.status["message"])
             self.assertGreater(count, 40)
@@ -116,7 +125,8 @@ class FullDisk(unittest.TestCase):
                 renew(renew_probe, i)
             (disk / "eater").unlink()
             wait_for("readiness", lambda: self.is_ready(api))
-            api.create(MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "again"}, "data": {"k": "x"}})
+            api.create(MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "again"},
+                              "data": {"k": "x"}})
 
     @staticmethod
     def is_ready(api):

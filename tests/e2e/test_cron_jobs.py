@@ -31,7 +31,8 @@ class CronJobs(unittest.TestCase):
         self.assertIn("batch.kubernetes.io/cronjob-scheduled-timestamp", first["annotations"])
         # The Job exists as long as no other is complete: not for long.
         wait_for("an end to be noted", lambda: self.kubectl.get("cronjob", "tick")["status"].get("lastSuccessfulTime"))
-        wait_for("the first to make room", lambda: first["name"] not in [job["metadata"]["name"] for job in self.jobs("tick")])
+        wait_for("the first to make room",
+                 lambda: first["name"] not in [job["metadata"]["name"] for job in self.jobs("tick")])
         self.assertRegex(self.kubectl("get", "cronjobs"), r"tick\s+@every 2s\s+<none>\s+False\s+\d+\s+\d+s")
         wait_for("its event", lambda: "SuccessfulCreate" in self.kubectl("describe", "cronjob", "tick"))
         self.kubectl("delete", "cronjob", "tick")

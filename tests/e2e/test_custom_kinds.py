@@ -17,20 +17,29 @@ def definition(**more):
     """The definition of Greetings; `more`: of its only version."""
     spec = {"type": "object", "required": ["words"], "description": "What is to be said.", "properties": {
         "words": {"type": "string", "minLength": 1, "maxLength": 40, "description": "The words that are said."},
-        "times": {"type": "integer", "minimum": 1, "maximum": 9, "default": 2, "description": "How often they are said."}},
-        "x-kubernetes-validations": [{"rule": "!self.words.startsWith('!') || self.times == 1", "message": "shouts are said once"}]}
+        "times": {"type": "integer", "minimum": 1, "maximum": 9, "default": 2,
+                  "description": "How often they are said."}},
+        "x-kubernetes-validations": [{"rule": "!self.words.startsWith('!') || self.times == 1",
+                                      "message": "shouts are said once"}]}
     version = {"name": "v1", "served": True, "storage": True,
-               "schema": {"openAPIV3Schema": {"type": "object", "description": "A greeting.", "required": ["spec"], "properties": {
+               "schema": {"openAPIV3Schema": {"type": "object", "description": "A greeting.", "required": ["spec"],
+                                              "properties": {
                    "spec": spec, "status": {"type": "object", "properties": {
                        "text": {"type": "string"}, "observedGeneration": {"type": "integer", "format": "int64"}}}}}},
-               "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.times", "statusReplicasPath": ".status.observedGeneration"}},
+               "subresources": {"status": {},
+                                "scale": {"specReplicasPath": ".spec.times",
+                                          "statusReplicasPath": ".status.observedGeneration"}},
                "additionalPrinterColumns": [{"name": "Words", "type": "string", "jsonPath": ".spec.words"},
                                             {"name": "Times", "type": "integer", "jsonPath": ".spec.times"},
-                                            {"name": "Said", "type": "string", "jsonPath": ".status.text", "priority": 1},
-                                            {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}], **more}
-    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "greetings.demo.example.com"},
+                                            {"name": "Said", "type": "string", "jsonPath": ".status.text",
+                                             "priority": 1},
+                                            {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}],
+               **more}
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "greetings.demo.example.com"},
             "spec": {"group": "demo.example.com", "scope": "Namespaced", "versions": [version],
-                     "names": {"plural": "greetings", "singular": "greeting", "kind": "Greeting", "shortNames": ["hi"], "categories": ["all"]}}}
+                     "names": {"plural": "greetings", "singular": "greeting", "kind": "Greeting", "shortNames": ["hi"],
+                               "categories": ["all"]}}}
 
 
 def greeting(name, **spec):
@@ -52,7 +61,8 @@ class CustomKinds(unittest.TestCase):
 
     def test_kubectl_knows_the_kind(self):
         self.assertRegex(self.kubectl("get", "crds"), r"greetings\.demo\.example\.com\s+20\d\d-")
-        self.assertRegex(self.kubectl("api-resources", "--api-group=demo.example.com"), r"greetings\s+hi\s+demo\.example\.com/v1\s+true\s+Greeting")
+        self.assertRegex(self.kubectl("api-resources", "--api-group=demo.example.com"),
+                         r"greetings\s+hi\s+demo\.example\.com/v1\s+true\s+Greeting")
         told = self.kubectl("explain", "greetings.spec")
         self.assertIn("The words that are said.", told)
         self.assertRegex(told, r"words\s+<string>\s+-required-")
@@ -68,7 +78,8 @@ class CustomKinds(unittest.TestCase):
         self.assertEqual(self.kubectl.get("greeting", "a")["spec"], {"words": "good night", "times": 4})
         self.kubectl("patch", "greeting", "a", "--subresource=status", "--type=merge", "-p", '{"status":{"text":"x"}}')
         self.assertEqual(self.kubectl.get("greeting", "a")["status"], {"text": "x"})
-        self.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", given=json.dumps(greeting("a", words="applied")))
+        self.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-",
+                     given=json.dumps(greeting("a", words="applied")))
         self.assertEqual(self.kubectl.get("greeting", "a")["spec"]["words"], "applied")
         self.kubectl("delete", "greeting", "a")
         self.assertIn("NotFound", self.kubectl("get", "greeting", "a", code=1))
@@ -76,16 +87,25 @@ class CustomKinds(unittest.TestCase):
     def refused(self, document, *arguments):
         return self.kubectl("create", "-f", "-", *arguments, given=json.dumps(document), code=1)
 
-    def test_what_is_wrong_is_told_as_upstream_tells_it(self):
-        self.assertIn('The Greeting "b" is invalid: spec.times: Invalid value: 11: spec.times in body should be less than or equal to 9',
-                      self.refused(greeting("b", words="x", times=11)))
+    def test_errors_are_in_upstreams_words(self):
+        self.assertIn(
+            (
+                'The Greeting "b" is invalid: spec.times: Invalid value: 11: spec.times in body should be less than or'
+                " equal to 9"
+            ),
+            self.refused(greeting("b", words="x", times=11)),
+        )
         self.assertIn("spec.words: Required value", self.refused(greeting("b")))
-        self.assertIn('spec.words: Invalid value: "integer": spec.words in body must be of type string: "integer"', self.refused(greeting("b", words=5)))
-        self.assertIn('spec: Invalid value: "object": shouts are said once', self.refused(greeting("b", words="!now", times=2)))
+        self.assertIn('spec.words: Invalid value: "integer": spec.words in body must be of type string: "integer"',
+                      self.refused(greeting("b", words=5)))
+        self.assertIn('spec: Invalid value: "object": shouts are said once',
+                      self.refused(greeting("b", words="!now", times=2)))
         self.assertIn('unknown field "spec.tims"', self.refused(greeting("b", words="x", tims=1)))
         self.kubectl("create", "--validate=ignore", "-f", "-", given=json.dumps(greeting("kept", words="x", tims=1)))
         self.assertEqual(self.kubectl.get("greeting", "kept")["spec"], {"words": "x", "times": 2})
-        self.assertIn("is not supported by demo.example.com/v1", self.kubectl("patch", "greeting", "kept", "--type=strategic", "-p", '{"spec":{"times":1}}', code=1))
+        self.assertIn("is not supported by demo.example.com/v1",
+                      self.kubectl("patch", "greeting", "kept", "--type=strategic", "-p", '{"spec":{"times":1}}',
+                                   code=1))
         wrong = definition()
         wrong["metadata"]["name"], wrong["spec"]["names"]["plural"] = "wrongs.demo.example.com", "wrongs"
         del wrong["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["type"]
@@ -94,14 +114,16 @@ class CustomKinds(unittest.TestCase):
     def operator(self):
         kubeconfig = (self.folder / "kubeconfig").read_text()
         files = []
-        for field, name in (("certificate-authority-data", "ca"), ("client-certificate-data", "cert"), ("client-key-data", "key")):
+        for field, name in (("certificate-authority-data", "ca"), ("client-certificate-data", "cert"),
+                            ("client-key-data", "key")):
             path = pathlib.Path(self.folder / f"{name}.pem")
             path.write_bytes(base64.b64decode(re.search(rf"{field}:\s*\"?([^\"\s]+)", kubeconfig).group(1)))
             files.append(path)
         server = re.search(r"server:\s*\"?([^\"\s]+)", kubeconfig).group(1)
         log = open(self.folder / "operator.log", "w+")
         self.addCleanup(log.close)
-        process = subprocess.Popen(["node", ROOT / "tests/e2e/operator.mjs", server, *files], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        process = subprocess.Popen(["node", ROOT / "tests/e2e/operator.mjs", server, *files], stdout=log, stderr=log,
+                                   stdin=subprocess.DEVNULL)
         self.addCleanup(lambda: (process.kill(), process.wait()))
         said = lambda: (self.folder / "operator.log").read_text()
         wait_for(lambda: f"the operator: {said()}", lambda: "watching" in said() or process.poll() is not None)
@@ -115,7 +137,8 @@ class CustomKinds(unittest.TestCase):
         self.kubectl("wait", "--for=jsonpath={.status.text}=hello hello", "greeting/one")
         self.assertEqual(self.kubectl.get("configmap", "one")["data"], {"text": "hello hello"})
         self.assertEqual(self.kubectl.get("greeting", "before")["status"]["text"], "was here was here")
-        self.kubectl("patch", "greeting", "one", "--type=json", "-p", '[{"op":"replace","path":"/spec/times","value":1}]')
+        self.kubectl("patch", "greeting", "one", "--type=json", "-p",
+                     '[{"op":"replace","path":"/spec/times","value":1}]')
         self.kubectl("wait", "--for=jsonpath={.status.text}=hello", "greeting/one")
         kept = self.kubectl.get("greeting", "one")
         self.assertEqual(kept["status"]["observedGeneration"], kept["metadata"]["generation"])
@@ -131,12 +154,14 @@ class CustomKinds(unittest.TestCase):
     def test_a_changed_definition_is_followed(self):
         self.kubectl.apply(greeting("a", words="x"))
         changed = definition()
-        changed["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["tone"] = {"type": "string", "default": "kind"}
+        changed["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["tone"] = {
+            "type": "string", "default": "kind"}
         older = {**changed["spec"]["versions"][0], "name": "v1beta1", "storage": False, "deprecated": True}
         changed["spec"]["versions"].append(older)
         self.kubectl.apply(changed)
         wait_for("the default", lambda: self.kubectl.get("greeting", "a")["spec"].get("tone") == "kind")
-        self.assertEqual(self.kubectl.get("greetings.v1beta1.demo.example.com", "a")["apiVersion"], "demo.example.com/v1beta1")
+        self.assertEqual(self.kubectl.get("greetings.v1beta1.demo.example.com", "a")["apiVersion"],
+                         "demo.example.com/v1beta1")
         self.assertRegex(self.kubectl("api-versions"), r"demo\.example\.com/v1\ndemo\.example\.com/v1beta1")
 
     def test_a_server_that_begins_again_serves_them(self):
@@ -154,7 +179,7 @@ class CustomKinds(unittest.TestCase):
 
 @needs(own_etcd.PROGRAM is not None and shutil.which("kubectl"), own_etcd.NEEDS)
 class CustomKindsOfSeveralServers(unittest.TestCase):
-    def test_each_server_of_an_etcd_serves_what_another_was_told(self):
+    def test_each_server_of_an_etcd_serves_kinds_of_another(self):
         folder = self.enterContext(workspace())
         cluster = self.enterContext(own_etcd.serving(folder))
         apis = []
@@ -163,7 +188,8 @@ class CustomKindsOfSeveralServers(unittest.TestCase):
                 (folder / name).mkdir()
                 shutil.copytree(folder / "a/pki", folder / name / "pki")
             kubeconfig = folder / f"kubeconfig-{name}"
-            process = self.enterContext(running(folder, "apiserver", "--data-dir", folder / name, "--port", "0", "--write-kubeconfig", kubeconfig, cluster.flag))
+            process = self.enterContext(running(folder, "apiserver", "--data-dir", folder / name, "--port", "0",
+                                                "--write-kubeconfig", kubeconfig, cluster.flag))
             apis.append(serving(process, kubeconfig))
         a, b = apis
         wait_for("the namespace", lambda: a.find("/api/v1/namespaces/default") and b.find("/api/v1/namespaces/default"))
@@ -171,10 +197,12 @@ class CustomKindsOfSeveralServers(unittest.TestCase):
         for round in range(3):
             b.create(crds, definition())
             established = lambda: any(each["type"] == "Established" and each["status"] == "True"
-                                      for each in a.get(f"{crds}/greetings.demo.example.com")["status"].get("conditions") or [])
+                                      for each in a.get(f"{crds}/greetings.demo.example.com")["status"].get(
+                                          "conditions") or [])
             wait_for("the kind", established)
             a.create(GREETINGS, greeting("one", words=f"round {round}"))
-            self.assertEqual(b.get(f"{GREETINGS}/one")["spec"]["words"], f"round {round}", "what one was told the other knows")
+            self.assertEqual(b.get(f"{GREETINGS}/one")["spec"]["words"], f"round {round}",
+                             "what one was told the other knows")
             b.create(GREETINGS, greeting("two", words="x"))
             self.assertEqual([each["metadata"]["name"] for each in a.get(GREETINGS)["items"]], ["one", "two"])
             a.delete(f"{crds}/greetings.demo.example.com")

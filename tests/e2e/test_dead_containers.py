@@ -23,7 +23,8 @@ class DeadContainers(SmallStore):
         self.start_node()
         self.api.create(PODS, pod("stays", "sleep 1000"))
         self.api.create(PODS, pod("done", f"busybox head -c {WRITTEN} /dev/zero > /tmp/written", restartPolicy="Never"))
-        wait_for("one to run and one to end", lambda: self.api.pod_phases() == {"stays": "Running", "done": "Succeeded"})
+        wait_for("one to run and one to end",
+                 lambda: self.api.pod_phases() == {"stays": "Running", "done": "Succeeded"})
         before = self.free()
         with open(self.store / "ballast", "wb") as file:
             file.write(bytes(before - 10 * MIB))

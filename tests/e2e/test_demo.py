@@ -18,7 +18,8 @@ def leftovers():
                     processes.add(entry.name)
             except OSError:
                 continue
-    cgroups = {str(path) for root in ("memory", "pids", "cpu", "freezer", ".") for path in pathlib.Path("/sys/fs/cgroup", root).glob("spillway/*")
+    cgroups = {str(path) for root in ("memory", "pids", "cpu", "freezer", ".")
+               for path in pathlib.Path("/sys/fs/cgroup", root).glob("spillway/*")
                if path.is_dir()}
     files = {str(path) for path in pathlib.Path("/tmp").glob("spillway-demo-*")}
     return processes | cgroups | files
@@ -28,7 +29,8 @@ def leftovers():
 class Demo(unittest.TestCase):
     def test_it_happens(self):
         before = leftovers()
-        done = subprocess.run([BINARY, "demo"], capture_output=True, text=True, timeout=5 * PATIENCE, stdin=subprocess.DEVNULL, check=False)
+        done = subprocess.run([BINARY, "demo"], capture_output=True, text=True, timeout=5 * PATIENCE,
+                              stdin=subprocess.DEVNULL, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         for words in ("The node was low on resource: memory", "unreachable", "evicted"):
             self.assertIn(words, done.stdout)
@@ -36,7 +38,8 @@ class Demo(unittest.TestCase):
 
     def test_interrupt_in_the_middle(self):
         before = leftovers()
-        child = subprocess.Popen([BINARY, "demo"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL)
+        child = subprocess.Popen([BINARY, "demo"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                 stdin=subprocess.DEVNULL)
         for line in child.stdout:
             if "memory.available" in line:
                 break

@@ -1,7 +1,9 @@
-"""deploy/controller/lifecycle-controller.yaml under RBAC: applied by kubectl, carried out by a process with the token of its service account.
+"""deploy/controller and deploy/dashboard under RBAC: applied by kubectl, carried out by processes with the tokens of
+their service accounts.
 
-The controller does its whole work with exactly these permissions and nothing is refused; without any single one of them something is.
-So none is missing and none is superfluous.
+The controller does its whole work with exactly its permissions and nothing is refused; without any single one of them
+something is. So none is missing and none is superfluous. The dashboard gets every list that its page requests, and may
+write nothing.
 """
 import collections
 import contextlib
@@ -12,7 +14,22 @@ import time
 import unittest
 import urllib.request
 
-from harness import account_kubeconfig, Api, ApiError, Kubectl, needs, PATIENCE, refusals, ROOT, run, running, serving, wait_for, workspace
+from dashboard_process import dashboard
+from harness import (
+    account_kubeconfig,
+    Api,
+    ApiError,
+    Kubectl,
+    needs,
+    PATIENCE,
+    refusals,
+    ROOT,
+    run,
+    running,
+    serving,
+    wait_for,
+    workspace,
+)
 from test_leader import silent_node
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -30,7 +47,8 @@ Permission = collections.namedtuple("Permission", "role group resource verb name
 
 def permissions_of(role):
     return [Permission(role["metadata"]["name"], group, resource, verb, tuple(rule.get("resourceNames", ())))
-            for rule in role["rules"] for group in rule["apiGroups"] for resource in rule["resources"] for verb in rule["verbs"]]
+            for rule in role["rules"] for group in rule["apiGroups"] for resource in rule["resources"]
+            for verb in rule["verbs"]]
 
 
 def rule_of(permission):
@@ -41,8 +59,10 @@ def rule_of(permission):
 def leaving_pod(name, node):
     """The pod does not tolerate a missing node, and needs no time to end."""
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
-            "spec": {"nodeName": node, "terminationGracePeriodSeconds": 0, "containers": [{"name": "main", "image": "none"}],
-                     "tolerations": [{"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0}
+            "spec": {"nodeName": node, "terminationGracePeriodSeconds": 0,
+                     "containers": [{"name": "main", "image": "none"}],
+                     "tolerations": [{"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute",
+                                      "tolerationSeconds": 0}
                                      for key in ("not-ready", "unreachable")]}}
 
 
@@ -57,13 +77,15 @@ class LifecycleController(unittest.TestCase):
         self.addCleanup(stack.close)
         self.folder = stack.enter_context(workspace())
         self.kubeconfig = self.folder / "kubeconfig"
-        self.api = serving(stack.enter_context(running(self.folder, "apiserver", "--data-dir", self.folder / "data", "--port", "0",
+        self.api = serving(stack.enter_context(running(self.folder, "apiserver", "--data-dir", self.folder / "data",
+                                                       "--port", "0",
                                                        "--write-kubeconfig", self.kubeconfig)), self.kubeconfig)
         Kubectl(self.kubeconfig)("apply", "-f", ROOT / "deploy/controller/lifecycle-controller.yaml")
         self.account = self.identity("spillway-controller")
         self.beats, self.beaten = 0, 0.0
         self.api.create("/api/v1/nodes", silent_node("well"))
-        self.api.create(LEASES.format("kube-node-lease"), {"metadata": {"name": "well"}, "spec": {"holderIdentity": "well", "leaseDurationSeconds": 40}})
+        self.api.create(LEASES.format("kube-node-lease"),
+                        {"metadata": {"name": "well"}, "spec": {"holderIdentity": "well", "leaseDurationSeconds": 40}})
 
     def identity(self, account):
         return account_kubeconfig(self.api, self.kubeconfig, account)
@@ -74,7 +96,8 @@ class LifecycleController(unittest.TestCase):
         program, *words = deployment["spec"]["template"]["spec"]["containers"][0]["command"]
         self.assertEqual(program, "spillway")
         self.assertEqual(deployment["spec"]["template"]["spec"]["serviceAccountName"], account)
-        return [*(word for word in words if not re.match(r"--(kubeconfig|bind-address|secure-port|advertise-address)=", word)),
+        return [*(word for word in words
+                  if not re.match(r"--(kubeconfig|bind-address|secure-port|advertise-address)=", word)),
                 f"--kubeconfig={self.account}", *FAST]
 
     def wait(self, what, condition):
@@ -95,7 +118,8 @@ class LifecycleController(unittest.TestCase):
         """A node that was ready and says nothing any more, with a pod."""
         self.api.create("/api/v1/nodes", silent_node(name))
         self.api.create("/api/v1/namespaces/default/pods", leaving_pod(name, name))
-        self.api.patch(f"/api/v1/namespaces/default/pods/{name}/status", {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}})
+        self.api.patch(f"/api/v1/namespaces/default/pods/{name}/status",
+                       {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}})
 
     def pod_is_gone(self, name):
         return self.api.find(f"/api/v1/namespaces/default/pods/{name}") is None
@@ -120,27 +144,36 @@ class LifecycleController(unittest.TestCase):
         for kind, name in roles:
             where = RBAC if kind == "ClusterRole" else f"{RBAC}/namespaces/kube-system"
             self.api.create(f"{where}/{kind.lower().replace('role', 'rolebindings')}", {
-                "metadata": {"name": f"{account}-{name}"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name},
+                "metadata": {"name": f"{account}-{name}"},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name},
                 "subjects": [{"kind": "ServiceAccount", "namespace": "kube-system", "name": account}]})
         return self.identity(account)
 
     def test_its_work_with_its_permissions(self):
-        viewer = self.bind("viewer", ("ClusterRole", "spillway-controller-viewer"), ("Role", "spillway-controller-viewer"))
+        viewer = self.bind("viewer", ("ClusterRole", "spillway-controller-viewer"),
+                           ("Role", "spillway-controller-viewer"))
         holder = self.bind("holder", ("Role", "spillway-controller-holder"))
         with running(self.folder, *self.command("spillway-controller")) as process:
             self.wait("the lease", lambda: (self.api.find(OWN_LEASE) or {}).get("spec", {}).get("holderIdentity"))
             self.api.create("/api/v1/nodes", silent_node("n1"))
-            self.api.create("/api/v1/namespaces/default/pods", leaving_pod("stays", "n1") | {"metadata": {"name": "stays", "finalizers": ["test/watched"]}})
-            self.api.patch("/api/v1/namespaces/default/pods/stays/status", {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}})
+            self.api.create("/api/v1/namespaces/default/pods",
+                            leaving_pod("stays", "n1")
+                            | {"metadata": {"name": "stays", "finalizers": ["test/watched"]}})
+            self.api.patch("/api/v1/namespaces/default/pods/stays/status",
+                           {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}})
             pod = lambda: self.api.get("/api/v1/namespaces/default/pods/stays")
             self.wait("the deletion", lambda: "deletionTimestamp" in pod()["metadata"])
-            self.wait("its conditions", lambda: {"Ready": "False", "DisruptionTarget": "True"}.items() <= conditions_of(pod()).items())
+            self.wait("its conditions",
+                      lambda: {"Ready": "False", "DisruptionTarget": "True"}.items() <= conditions_of(pod()).items())
             self.assertEqual(conditions_of(self.api.get("/api/v1/nodes/n1"))["Ready"], "Unknown")
-            self.wait("both taints", lambda: {(taint["key"], taint["effect"]) for taint in self.api.get("/api/v1/nodes/n1")["spec"].get("taints", [])}
+            self.wait("both taints",
+                      lambda: {(taint["key"], taint["effect"])
+                               for taint in self.api.get("/api/v1/nodes/n1")["spec"].get("taints", [])}
                       == {("node.kubernetes.io/unreachable", effect) for effect in ("NoSchedule", "NoExecute")})
             self.wait("the events", lambda: {"RegisteredNode", "NodeNotReady", "TaintManagerEviction"}
                       <= {event["reason"] for event in self.api.get("/api/v1/events")["items"]})
-            self.assertIn('rest_client_requests_total{code="200"', self.wait("its metrics", lambda: self.metrics_of_the_leader(viewer)))
+            self.assertIn('rest_client_requests_total{code="200"',
+                          self.wait("its metrics", lambda: self.metrics_of_the_leader(viewer)))
             self.assertNotIn('code="403"', self.metrics_of_the_leader(viewer))
             code, out, error = run("zones", "--kubeconfig", viewer)
             self.assertEqual(code, 0, error)
@@ -149,13 +182,15 @@ class LifecycleController(unittest.TestCase):
             self.assertEqual(code, 0, error)
             self.wait("the hold", lambda: "held by hand" in process.log.read_text())
             self.assertEqual(run("resume", "--kubeconfig", holder)[0], 0)
-            self.assertNotRegex(process.log.read_text(), r"(?i)forbidden|cannot (get|list|watch|create|patch|update|delete)")
+            self.assertNotRegex(process.log.read_text(),
+                                r"(?i)forbidden|cannot (get|list|watch|create|patch|update|delete)")
             self.assertEqual(refusals(self.api), {})
 
             # Requests that the manifests do not allow.
             controller = Api(self.account)
             self.addCleanup(controller.close)
-            for path in (f"{SYSTEM}/secrets", LEASES.format("kube-system"), f"{SYSTEM}/configmaps/other", "/api/v1/namespaces/default/pods/stays"):
+            for path in (f"{SYSTEM}/secrets", LEASES.format("kube-system"), f"{SYSTEM}/configmaps/other",
+                         "/api/v1/namespaces/default/pods/stays"):
                 with self.assertRaisesRegex(ApiError, "403"):
                     controller.get(path)
             with self.assertRaisesRegex(ApiError, "403"):
@@ -193,11 +228,13 @@ class LifecycleController(unittest.TestCase):
             words = [word for word in self.command("spillway-controller") if word not in flags]
             with running(self.folder, *words, *(flag for flag in flags if flag != BESIDE)):
                 try:
-                    self.wait(f"{permission} to be missed", lambda: provoke() or refusals(self.api)[expected] > before[expected])
+                    self.wait(f"{permission} to be missed", lambda: provoke()
+                              or refusals(self.api)[expected] > before[expected])
                 except AssertionError as error:
                     raise AssertionError(f"{error}; refused was {dict(refusals(self.api) - before)}") from None
             refused = refusals(self.api) - before
-            rows.append((permission, time.monotonic() - started, " ".join(sorted(f"{verb} {resource}" for verb, resource in refused))))
+            rows.append((permission, time.monotonic() - started,
+                         " ".join(sorted(f"{verb} {resource}" for verb, resource in refused))))
             self.api.delete(f"/api/v1/nodes/n{number}")
             with contextlib.suppress(ApiError):
                 self.api.delete(f"/api/v1/namespaces/default/pods/n{number}", grace=0)
@@ -227,6 +264,30 @@ class LifecycleController(unittest.TestCase):
                     status["conditions"][0]["lastHeartbeatTime"] = "2026-01-01T00:01:00Z"
                     self.api.patch(f"/api/v1/nodes/{node}/status", {"status": status})
         return taken, flags, provoke
+
+
+@needs(shutil.which("kubectl"), "needs kubectl")
+class DashboardAccount(unittest.TestCase):
+    def test_the_page_may_read_all_that_it_requests(self):
+        folder = self.enterContext(workspace())
+        kubeconfig = folder / "kubeconfig"
+        api = serving(self.enterContext(running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0",
+                                                "--write-kubeconfig", kubeconfig)), kubeconfig)
+        Kubectl(kubeconfig)("apply", "-k", ROOT / "deploy/dashboard")
+        account = account_kubeconfig(api, kubeconfig, "spillway-dashboard")
+        requests = sorted(set(re.findall(r"'(/apis?/[\w./-]+)[?']", (ROOT / "ui/src/live/cluster.ts").read_text())))
+        self.assertGreater(len(requests), 9)
+        with dashboard(folder, account) as page:
+            for path in requests:
+                with self.subTest(path=path):
+                    code, text = page.ask(path.removeprefix("/"))
+                    self.assertEqual(code, 200, text)
+            # may be read, and is not there
+            self.assertEqual(page.ask("api/v1/namespaces/kube-system/configmaps/spillway-hold")[0], 404)
+        self.assertEqual(refusals(api), {})
+        for refused in (("create", "configmaps"), ("delete", "pods"), ("list", "secrets"),
+                        ("get", "nodes", "--subresource=proxy")):
+            Kubectl(account)("auth", "can-i", *refused, "-n", "kube-system", code=1)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,8 @@ class FakePlugin:
         self.child.stdin.flush()
 
     def calls(self, name):
-        lines = (json.loads(line) for line in self.calls_file.read_text().split("\n")[:-1])  # without one that is being written
+        # without one that is being written
+        lines = (json.loads(line) for line in self.calls_file.read_text().split("\n")[:-1])
         return [each for each in lines if each["call"] == name]
 
     def stop(self):
@@ -35,7 +36,8 @@ class FakePlugin:
 
 def consumer(name, count, **spec):
     amount = {RESOURCE: str(count)}
-    return pod(name, ["sh", "-c", "echo devices=$FAKE_DEVICES; exec sleep 1000"], resources={"limits": amount, "requests": amount}, **spec)
+    return pod(name, ["sh", "-c", "echo devices=$FAKE_DEVICES; exec sleep 1000"],
+               resources={"limits": amount, "requests": amount}, **spec)
 
 
 @needs(shutil.which("kubectl") and can_write_cgroups(), "needs kubectl, root and a writable cgroup hierarchy")
@@ -50,6 +52,13 @@ class Devices(unittest.TestCase):
 
     def offered(self, which):
         return self.kubectl("get", "node", "n", "-o", f"jsonpath={{.status.{which}.example\\.com/fake}}")
+
+    def ask_resources(self, method):
+        """The answer of the node's pod-resources API."""
+        client = subprocess.run([PYTHON, FOLDER / "pod_resources_client.py", self.folder / "state/n/pod-resources",
+                                 method],
+                                check=True, capture_output=True, text=True)
+        return json.loads(client.stdout)
 
     def phase(self, name):
         return self.kubectl("get", "pod", name, "-o", "jsonpath={.status.phase}")
@@ -67,13 +76,20 @@ class Devices(unittest.TestCase):
         wait_for("the consumer", lambda: self.phase("train") == "Running")
         devices = self.kubectl.log_of("train")
         self.assertEqual(devices, "devices=b,c")  # as the plugin prefers
+        held, = self.ask_resources("List")["podResources"]
+        self.assertEqual((held["namespace"], held["name"]), ("default", "train"))
+        self.assertEqual([(each["resourceName"], each["deviceIds"]) for each in held["containers"][0]["devices"]],
+                         [(RESOURCE, ["b"]), (RESOURCE, ["c"])])
+        self.assertEqual([each["deviceIds"] for each in self.ask_resources("GetAllocatableResources")["devices"]],
+                         [["a"], ["b"], ["c"]])
         self.assertEqual(plugin.calls("prefer")[0]["available"], ["a", "b", "c"])
         self.assertEqual([each["ids"] for each in plugin.calls("allocate")], [["b", "c"]])
         self.assertEqual([each["ids"] for each in plugin.calls("pre_start")], [["b", "c"]])
 
         # A device that is handed out cannot be had twice: the scheduler sees it first.
         self.api.create("/api/v1/namespaces/default/pods", consumer("greedy", 2))
-        wait_for("the scheduler's answer", lambda: "Insufficient example.com/fake" in self.kubectl("describe", "pod", "greedy"))
+        wait_for("the scheduler's answer",
+                 lambda: "Insufficient example.com/fake" in self.kubectl("describe", "pod", "greedy"))
         self.kubectl("delete", "pod", "greedy")
 
         plugin.say("unhealthy a")
@@ -81,7 +97,8 @@ class Devices(unittest.TestCase):
         plugin.say("healthy a")
         wait_for("its recovery", lambda: self.offered("allocatable") == "3")
 
-        # The agent is killed. Its successor waits for the plugin and gives the pod the same devices, without asking again.
+        # The agent is killed. Its successor waits for the plugin and gives the pod the same devices, without asking
+        # again.
         self.process.kill()
         self.start()
         wait_for("the plugin's return", lambda: self.offered("allocatable") == "3")
@@ -95,14 +112,19 @@ class Devices(unittest.TestCase):
         self.assertIn('kubelet_device_plugin_alloc_duration_seconds_count{resource_name="example.com/fake"} 1', metrics)
 
         plugin.stop()
-        wait_for("a node without the plugin", lambda: (self.offered("capacity"), self.offered("allocatable")) == ("3", "0"))
+        wait_for("a node without the plugin",
+                 lambda: (self.offered("capacity"), self.offered("allocatable")) == ("3", "0"))
         self.assertEqual(self.phase("train"), "Running")
         # A pod that is bound all the same is refused.
         self.api.create("/api/v1/namespaces/default/pods", consumer("late", 1, nodeName="n"))
         wait_for("the refusal", lambda: self.phase("late") == "Failed")
-        self.assertEqual(self.kubectl("get", "pod", "late", "-o", "jsonpath={.status.reason}: {.status.message}"),
-                         "UnexpectedAdmissionError: Pod was rejected: Allocate failed due to no healthy devices present; "
-                         "cannot allocate unhealthy devices example.com/fake, which is unexpected")
+        self.assertEqual(
+            self.kubectl("get", "pod", "late", "-o", "jsonpath={.status.reason}: {.status.message}"),
+            (
+                "UnexpectedAdmissionError: Pod was rejected: Allocate failed due to no healthy devices present; "
+                "cannot allocate unhealthy devices example.com/fake, which is unexpected"
+            ),
+        )
 
     def test_a_device_that_the_plugin_cannot_give(self):
         plugin = FakePlugin(self.folder / "state" / "n" / "device-plugins", "broken")
@@ -110,9 +132,13 @@ class Devices(unittest.TestCase):
         wait_for("the resource on the node", lambda: self.offered("allocatable") == "1")
         self.api.create("/api/v1/namespaces/default/pods", consumer("train", 1))
         wait_for("the refusal", lambda: self.phase("train") == "Failed")
-        self.assertEqual(self.kubectl("get", "pod", "train", "-o", "jsonpath={.status.reason}: {.status.message}"),
-                         "UnexpectedAdmissionError: Pod was rejected: Allocate failed due to rpc error: code = Unknown desc = "
-                         "broken is broken, which is unexpected")
+        self.assertEqual(
+            self.kubectl("get", "pod", "train", "-o", "jsonpath={.status.reason}: {.status.message}"),
+            (
+                "UnexpectedAdmissionError: Pod was rejected: Allocate failed due to rpc error: code = Unknown desc = "
+                "broken is broken, which is unexpected"
+            ),
+        )
 
 
 if __name__ == "__main__":

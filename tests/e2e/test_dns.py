@@ -1,4 +1,6 @@
-"""`spillway dns` beside an API server, asked by sockets on loopback: every sort of name, TCP, EDNS, other servers, clients that may not ask."""
+"""`spillway dns` beside an API server, asked by sockets on loopback: every sort of name, TCP, EDNS, other servers,
+clients that may not ask.
+"""
 import contextlib
 import os
 import re
@@ -46,7 +48,8 @@ class Dns(unittest.TestCase):
         cls.folder = cls.folder_context.__enter__()
         cls.processes = []
         try:
-            server = Process(cls.folder, "apiserver", "--data-dir", cls.folder / "data", "--port", "0", "--write-kubeconfig", cls.folder / "kubeconfig")
+            server = Process(cls.folder, "apiserver", "--data-dir", cls.folder / "data", "--port", "0",
+                             "--write-kubeconfig", cls.folder / "kubeconfig")
             cls.processes.append(server)
             cls.api = serving(server, cls.folder / "kubeconfig")
             cls.fill()
@@ -73,14 +76,18 @@ class Dns(unittest.TestCase):
             {"addresses": ["10.244.0.12"], "conditions": {"ready": True}},
             {"addresses": ["10.244.0.13"], "conditions": {"ready": False}}]))
         api.create(SERVICES.format("shop"), service("out", type="ExternalName", externalName="example.com", ports=None))
-        api.create(SERVICES.format("shop"), service("alias", type="ExternalName", externalName="web.shop.svc.cluster.local", ports=None))
+        api.create(SERVICES.format("shop"),
+                   service("alias", type="ExternalName", externalName="web.shop.svc.cluster.local", ports=None))
         api.create(SERVICES.format("shop"), service("many", "None"))
-        api.create(SLICES.format("shop"), endpoint_slice("many-1", "many", [{"addresses": [f"10.245.{i // 200}.{i % 200 + 1}"]} for i in range(300)]))
+        api.create(SLICES.format("shop"),
+                   endpoint_slice("many-1", "many",
+                                  [{"addresses": [f"10.245.{i // 200}.{i % 200 + 1}"]} for i in range(300)]))
 
     @classmethod
     def start_dns(cls, *arguments):
         """The port and the process of a server that has listed everything."""
-        process = Process(cls.folder, "dns", "--kubeconfig", cls.folder / "kubeconfig", "--listen", "127.0.0.1:0", "--secure-port", "0",
+        process = Process(cls.folder, "dns", "--kubeconfig", cls.folder / "kubeconfig", "--listen", "127.0.0.1:0",
+                          "--secure-port", "0",
                           "--client-rate", "100000", *arguments)
         cls.processes.append(process)
 
@@ -110,10 +117,13 @@ class Dns(unittest.TestCase):
         self.assertEqual([(each.type, each.data) for each in self.ask(f"alias.shop.svc.{zone}").answers],
                          [("CNAME", f"web.shop.svc.{zone}."), ("A", "10.96.7.7")])
         self.assertEqual(self.data(f"out.shop.svc.{zone}", "CNAME"), ["example.com."])
-        for name, kind, rcode in ((f"web.shop.svc.{zone}", "AAAA", "NOERROR"), (f"shop.svc.{zone}", "A", "NOERROR"), (zone, "A", "NOERROR"),
-                                  (f"nosuch.shop.svc.{zone}", "A", "NXDOMAIN"), (f"web.nosuch.svc.{zone}", "A", "NXDOMAIN")):
+        for name, kind, rcode in ((f"web.shop.svc.{zone}", "AAAA", "NOERROR"), (f"shop.svc.{zone}", "A", "NOERROR"),
+                                  (zone, "A", "NOERROR"),
+                                  (f"nosuch.shop.svc.{zone}", "A", "NXDOMAIN"),
+                                  (f"web.nosuch.svc.{zone}", "A", "NXDOMAIN")):
             answer = self.ask(name, kind)
-            self.assertEqual((answer.rcode, answer.answers, [each.type for each in answer.authority]), (rcode, [], ["SOA"]), name)
+            self.assertEqual((answer.rcode, answer.answers, [each.type for each in answer.authority]),
+                             (rcode, [], ["SOA"]), name)
         self.assertEqual(self.ask(zone, "AXFR").rcode, "REFUSED")
 
     def test_spelling_is_repeated(self):
@@ -167,7 +177,8 @@ class Dns(unittest.TestCase):
         # Nothing is said to an answer, or to a piece of a header: the next thing that comes is the answer to a query.
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as channel:
             channel.settimeout(PATIENCE)
-            for message in (struct.pack(">6H", 1, 0x8100, 1, 0, 0, 0), b"abc", query("web.shop.svc.cluster.local", number=99)):
+            for message in (struct.pack(">6H", 1, 0x8100, 1, 0, 0, 0), b"abc",
+                            query("web.shop.svc.cluster.local", number=99)):
                 channel.sendto(message, ("127.0.0.1", self.port))
             self.assertEqual(channel.recv(65535)[:2], struct.pack(">H", 99))
 
@@ -175,10 +186,13 @@ class Dns(unittest.TestCase):
         def answer(message, over_tcp):
             name = dns_client.read_name(message, 12)[0].lower()
             if name.startswith("large."):
-                return answer_to(message, *[f"192.0.2.{i}" for i in range(100)]) if over_tcp else answer_to(message, flags=0x8380)
+                return answer_to(message,
+                                 *[f"192.0.2.{i}" for i in range(100)]) if over_tcp else answer_to(
+                                     message, flags=0x8380)
             if name.startswith("forged."):
                 wrong = bytes([message[0] ^ 1, message[1]])
-                return [answer_to(message, "203.0.113.66", number=wrong), answer_to(query("other.example.org"), "203.0.113.66", number=message[:2]),
+                return [answer_to(message, "203.0.113.66", number=wrong),
+                        answer_to(query("other.example.org"), "203.0.113.66", number=message[:2]),
                         answer_to(message, "192.0.2.9")]
             if name.startswith("nosuch."):
                 return answer_to(message, rcode=3)
@@ -217,11 +231,14 @@ class Dns(unittest.TestCase):
         self.assertEqual(self.ask("web.shop.svc.cluster.local", port=only).rcode, "NOERROR")
 
     def test_bad_flags(self):
-        for flags, expected in ((("--allow-from", "10.0.0.0"), "expected a range of addresses"), (("--listen", "localhost:53"), "is no address"),
-                                (("--cluster-domain", "a..b"), "expected a domain"), (("--resolv-conf", "/nosuch"), "/nosuch"),
+        for flags, expected in ((("--allow-from", "10.0.0.0"), "expected a range of addresses"),
+                                (("--listen", "localhost:53"), "is no address"),
+                                (("--cluster-domain", "a..b"), "expected a domain"),
+                                (("--resolv-conf", "/nosuch"), "/nosuch"),
                                 (("--pod-names", "maybe"), "expected insecure, verified or disabled")):
             place = () if "--listen" in flags else ("--listen", "127.0.0.1:0")
-            code, _, error = run("dns", "--kubeconfig", self.folder / "kubeconfig", "--secure-port", "0", *place, *flags)
+            code, _, error = run("dns", "--kubeconfig", self.folder / "kubeconfig", "--secure-port", "0", *place,
+                                 *flags)
             self.assertNotEqual(code, 0)
             self.assertIn(expected, error)
             self.assertEqual(len(error.strip().splitlines()), 1, error)
@@ -232,13 +249,15 @@ class InUp(unittest.TestCase):
 
     def test_has_its_service(self):
         with workspace() as folder:
-            with running(folder, "up", "--nodes", "0", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", folder / "kubeconfig",
+            with running(folder, "up", "--nodes", "0", "--data-dir", folder / "data", "--port", "0",
+                         "--write-kubeconfig", folder / "kubeconfig",
                          "--dns", "on", "--dns-listen", "127.0.0.1:0", "--dns-upstream", "127.0.0.1:9") as process:
                 api = serving(process, folder / "kubeconfig")
                 port = port_of(process)
                 kube_dns = wait_for("the Service", lambda: api.find(SERVICES.format("kube-system") + "/kube-dns"))
                 self.assertEqual(kube_dns["spec"]["clusterIP"], "10.96.0.10")
-                self.assertEqual({(each["name"], each["port"], each["protocol"], each["targetPort"]) for each in kube_dns["spec"]["ports"]},
+                self.assertEqual({(each["name"], each["port"], each["protocol"], each["targetPort"])
+                                  for each in kube_dns["spec"]["ports"]},
                                  {("dns", 53, "UDP", port), ("dns-tcp", 53, "TCP", port)})
                 name = "kube-dns.kube-system.svc.cluster.local"
                 wait_for("its name", lambda: parse(ask_udp(port, query(name))).rcode == "NOERROR")
@@ -248,7 +267,8 @@ class InUp(unittest.TestCase):
 
     def test_is_off_without_a_service_proxy(self):
         with workspace() as folder:
-            with running(folder, "up", "--nodes", "0", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", folder / "kubeconfig") as process:
+            with running(folder, "up", "--nodes", "0", "--data-dir", folder / "data", "--port", "0",
+                         "--write-kubeconfig", folder / "kubeconfig") as process:
                 api = serving(process, folder / "kubeconfig")
                 wait_for("the start", lambda: 'msg="ready"' in process.log.read_text())
                 self.assertIsNone(api.find(SERVICES.format("kube-system") + "/kube-dns"))
@@ -264,11 +284,12 @@ def ip(*words):
 
 @needs(can_isolate(), "needs network namespaces")
 class ForeignClients(unittest.TestCase):
-    """A server that listens on all addresses, in a network namespace of its own, and a client on another machine: another namespace. The test runs
-    itself again in the first one, as `Isolated`."""
+    """A server that listens on all addresses, in a network namespace of its own, and a client on another machine:
+    another namespace. The test runs itself again in the first one, as `Isolated`."""
 
     def test_get_no_answer(self):
-        done = subprocess.run(["unshare", "--net", sys.executable, __file__, "--isolated"], capture_output=True, text=True, timeout=PATIENCE)
+        done = subprocess.run(["unshare", "--net", sys.executable, __file__, "--isolated"], capture_output=True,
+                              text=True, timeout=PATIENCE)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
@@ -279,7 +300,8 @@ from dns_client import ask_tcp, ask_udp, parse, query
 message = query("dns-version.cluster.local", "TXT")
 way, port = {way!r}, {port}
 try:
-    answer = ask_udp(port, message, host="198.18.7.1", timeout=5) if way == "udp" else ask_tcp(port, message, host="198.18.7.1")[0]
+    host = "198.18.7.1"
+    answer = ask_udp(port, message, host=host, timeout=5) if way == "udp" else ask_tcp(port, message, host=host)[0]
     print(parse(answer).rcode if answer else "nothing")
 except (EOFError, ConnectionError):
     print("nothing")
@@ -302,18 +324,21 @@ def isolated():
         subprocess.run([*inside, "ip", "addr", "add", "198.18.7.2/24", "dev", "far"], check=True)
         subprocess.run([*inside, "ip", "link", "set", "far", "up"], check=True)
         folder = left.enter_context(workspace())
-        server = left.enter_context(running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig",
+        server = left.enter_context(running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0",
+                                            "--write-kubeconfig",
                                             folder / "kubeconfig"))
         serving(server, folder / "kubeconfig")
 
         def start(*arguments):
-            process = left.enter_context(running(folder, "dns", "--kubeconfig", folder / "kubeconfig", "--listen", "0.0.0.0:0", "--secure-port", "0",
+            process = left.enter_context(running(folder, "dns", "--kubeconfig", folder / "kubeconfig", "--listen",
+                                                 "0.0.0.0:0", "--secure-port", "0",
                                                  "--upstream", "127.0.0.1:9", *arguments))
             return port_of(process)
 
         def ask(way, port):
             text = CLIENT.format(folder=os.path.dirname(os.path.abspath(__file__)), way=way, port=port)
-            return subprocess.run([*inside, sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout.strip()
+            return subprocess.run([*inside, sys.executable, "-c", text], capture_output=True, text=True,
+                                  check=True).stdout.strip()
 
         closed, opened = start(), start("--allow-from", "198.18.7.0/24")
         for way in ("udp", "tcp"):

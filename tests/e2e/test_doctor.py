@@ -42,7 +42,7 @@ class Doctor(unittest.TestCase):
         return findings
 
     @needs(ROOT, "needs root")
-    def test_a_kernel_that_tells_nothing_of_pressure(self):
+    def test_a_kernel_without_pressure_figures(self):
         level, what, mend = self.ask(before="mount -t tmpfs none /proc/pressure")["PSI"][0]
         self.assertEqual((level, mend), ("warning", "boot with psi=1"))
         self.assertIn("reports no pressure", what)
@@ -50,7 +50,8 @@ class Doctor(unittest.TestCase):
     @needs(ROOT, "needs root")
     def test_swap(self):
         table = self.folder / "swaps"
-        table.write_text("Filename\tType\tSize\tUsed\tPriority\n/dev/sda2 partition\t1048576\t0\t-2\n/swap file\t524288\t0\t-3\n")
+        table.write_text(
+            "Filename\tType\tSize\tUsed\tPriority\n/dev/sda2 partition\t1048576\t0\t-2\n/swap file\t524288\t0\t-3\n")
         level, what, mend = self.ask(before=f"mount --bind {table} /proc/swaps")["swap"][0]
         self.assertEqual(level, "warning")
         self.assertIn("1536Mi are on", what)
@@ -84,13 +85,17 @@ class Doctor(unittest.TestCase):
         self.assertIn(f"12.5 % of {at} is free: with imagefs.available<15% a node reports DiskPressure", what)
         self.assertIn(f"du -xh {at}", mend)
         config = self.folder / "kubelet.yaml"
-        config.write_text("{kind: KubeletConfiguration, apiVersion: kubelet.config.k8s.io/v1beta1, evictionHard: {nodefs.available: 1Mi}}")
+        config.write_text(
+            "{kind: KubeletConfiguration, apiVersion: kubelet.config.k8s.io/v1beta1, evictionHard: {nodefs.available:"
+            " 1Mi}}"
+        )
         self.assertEqual(self.ask("--data-dir", at / "data", "--config", config, before=hide)["disk"][0][0], "ok")
 
     def test_a_server_and_its_certificates(self):
         kubeconfig, data = self.folder / "kubeconfig", self.folder / "d"
         with contextlib.ExitStack() as stack:
-            server = stack.enter_context(running(self.folder, "apiserver", "--data-dir", data, "--port", "0", "--write-kubeconfig", kubeconfig))
+            server = stack.enter_context(running(self.folder, "apiserver", "--data-dir", data, "--port", "0",
+                                                 "--write-kubeconfig", kubeconfig))
             serving(server, kubeconfig)
             level, what, _ = self.ask("--kubeconfig", kubeconfig)["cluster"][0]
             self.assertEqual(level, "ok", what)
@@ -103,17 +108,22 @@ class Doctor(unittest.TestCase):
         plant(data / "pki", "apiserver", datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=1))
         (data / "pki" / "broken.crt").write_text("no certificate\n")
         said = [what for level, what, _ in self.ask("--data-dir", data)["certificate"] if level == "problem"]
-        self.assertEqual([line.rsplit("/", 1)[1].split(": ")[1].split(" at ")[0] for line in said], ["ended", "cannot be read"])
+        self.assertEqual([line.rsplit("/", 1)[1].split(": ")[1].split(" at ")[0] for line in said],
+                         ["ended", "cannot be read"])
 
     def test_a_dangerous_configuration(self):
         config = self.folder / "kubelet.yaml"
-        config.write_text('kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\nevictionHard: {memory.availabel: "1Gi"}\n')
+        config.write_text(
+            "kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\nevictionHard: {memory.availabel:"
+            ' "1Gi"}\n'
+        )
         rows = self.ask("--config", config)["configuration"]
         self.assertIn("problem", [level for level, _, _ in rows])
         self.assertIn(f"{config}:3", "".join(what for _, what, _ in rows))
 
     def test_the_table(self):
-        done = subprocess.run([BINARY, "doctor", "--data-dir", self.folder, "--port", "0", "--node-port", "0", "--color", "never"],
+        done = subprocess.run([BINARY, "doctor", "--data-dir", self.folder, "--port", "0", "--node-port", "0",
+                               "--color", "never"],
                               capture_output=True, text=True, timeout=PATIENCE, env=self.env, check=False)
         self.assertIn(done.returncode, (0, 3, 4))
         self.assertRegex(done.stdout, r"(?m)^(ok|warning|problem) +cgroups +\S")

@@ -1,8 +1,8 @@
 """kill -9 of `spillway up` under write load: no acknowledged write is lost, revisions never go back, the node returns,
 and a watch of leases from before the kill gets their later states.
 
-Rounds: 5 in a test run; `SPILLWAY_KILL_ROUNDS=50` for more. `SPILLWAY_E2E_STORE=etcd`: the objects are in an etcd, which is
-killed as well in every fourth round.
+Rounds: 5 in a test run; `SPILLWAY_KILL_ROUNDS=50` for more. `SPILLWAY_E2E_STORE=etcd`: the objects are in an etcd,
+which is killed as well in every fourth round.
 """
 import contextlib
 import http.client
@@ -44,7 +44,9 @@ class Writer(threading.Thread):
             name, value = f"{self.prefix}-{count % 7}", str(count)
             body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"count": value}}
             try:
-                answer = self.api.create(path, body) if name not in self.acknowledged else self.api.request("PUT", f"{path}/{name}", body)
+                answer = self.api.create(path,
+                                         body) if name not in self.acknowledged else self.api.request(
+                                             "PUT", f"{path}/{name}", body)
             except ApiError as error:
                 if error.code != 409:
                     raise
@@ -60,7 +62,8 @@ class Renewer(Writer):
 
     def write_until_killed(self):
         renewed = "2026-01-01T00:00:00.{:06}Z".format
-        new = {"metadata": {"name": self.prefix}, "spec": {"holderIdentity": "h", "leaseDurationSeconds": 40, "renewTime": renewed(0)}}
+        new = {"metadata": {"name": self.prefix},
+               "spec": {"holderIdentity": "h", "leaseDurationSeconds": 40, "renewTime": renewed(0)}}
         with contextlib.suppress(OSError, http.client.HTTPException):  # killed
             lease, count = self.api.create(LEASES, new), 0
             while not self.stopped:
@@ -74,7 +77,8 @@ class Renewer(Writer):
 def leases_of(api):
     """The revision and when each lease was renewed."""
     answer = api.get(LEASES)
-    return answer["metadata"]["resourceVersion"], {item["metadata"]["name"]: item["spec"]["renewTime"] for item in answer["items"]}
+    return answer["metadata"]["resourceVersion"], {item["metadata"]["name"]: item["spec"]["renewTime"]
+                                                   for item in answer["items"]}
 
 
 def resume(api, revision, leases, expected):
@@ -82,7 +86,8 @@ def resume(api, revision, leases, expected):
     connection, last = api.connect(), int(revision)
     with contextlib.closing(connection), contextlib.suppress(TimeoutError):
         headers = {"Authorization": f"Bearer {api.token}"} if api.token else {}
-        connection.request("GET", f"{LEASES}?watch=1&timeoutSeconds={PATIENCE:.0f}&resourceVersion={revision}", headers=headers)
+        connection.request("GET", f"{LEASES}?watch=1&timeoutSeconds={PATIENCE:.0f}&resourceVersion={revision}",
+                           headers=headers)
         answer = connection.getresponse()
         while True:
             if leases == expected:
@@ -122,14 +127,17 @@ class Durability(unittest.TestCase):
     def counts(self, api):
         """The stored counts, by name."""
         found = {item["metadata"]["name"]: int(item["data"]["count"])
-                 for item in api.get("/api/v1/namespaces/default/configmaps")["items"] if "count" in item.get("data", {})}
-        return found | {item["metadata"]["name"]: int(item["spec"]["renewTime"][-7:-1]) for item in api.get(LEASES)["items"]}
+                 for item in api.get("/api/v1/namespaces/default/configmaps")["items"]
+                 if "count" in item.get("data", {})}
+        return found | {item["metadata"]["name"]: int(item["spec"]["renewTime"][-7:-1])
+                        for item in api.get(LEASES)["items"]}
 
     def check(self, api, expected, revision, when):
         found = self.counts(api)
         for name, count in expected.items():
             self.assertGreaterEqual(found.get(name, -1), count, f"{when}: {name} lost an acknowledged write")
-        self.assertGreaterEqual(int(api.get("/api/v1/namespaces/default/configmaps")["metadata"]["resourceVersion"]), revision)
+        self.assertGreaterEqual(int(api.get("/api/v1/namespaces/default/configmaps")["metadata"]["resourceVersion"]),
+                                revision)
 
     def kill(self, process, round_number):
         process.kill()
@@ -172,7 +180,8 @@ class Durability(unittest.TestCase):
                     wait_for("the node", lambda: api.nodes_ready() == ["n"])
             finally:
                 process.stop()
-        print(f"{ROUNDS} kills on {'etcd' if ON_ETCD else 'SQLite'}, {len(expected)} objects, 0 acknowledged writes lost")
+        print(
+            f"{ROUNDS} kills on {'etcd' if ON_ETCD else 'SQLite'}, {len(expected)} objects, 0 acknowledged writes lost")
 
 
 if __name__ == "__main__":

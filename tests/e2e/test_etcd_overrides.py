@@ -1,4 +1,6 @@
-"""Events and leases in an etcd of their own: what lives where, watches that resume, one of the two etcds away, servers that do not agree."""
+"""Events and leases in an etcd of their own: what lives where, watches that resume, one of the two etcds away, servers
+that do not agree.
+"""
 import json
 import shutil
 import signal
@@ -16,16 +18,19 @@ EVENTS = "/api/v1/namespaces/default/events"
 
 
 def lease(name, **spec):
-    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name}, "spec": {"holderIdentity": name, "leaseDurationSeconds": 40, **spec}}
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name},
+            "spec": {"holderIdentity": name, "leaseDurationSeconds": 40, **spec}}
 
 
 def event(name):
-    return {"apiVersion": "v1", "kind": "Event", "metadata": {"name": name}, "involvedObject": {"namespace": "default"}, "reason": "Tested", "type": "Normal"}
+    return {"apiVersion": "v1", "kind": "Event", "metadata": {"name": name}, "involvedObject": {"namespace": "default"},
+            "reason": "Tested", "type": "Normal"}
 
 
 def overrides(cluster, *resources):
     urls = ";".join(each.url for each in cluster.members)
-    return "--etcd-servers-overrides=" + ",".join(f"{each}#{urls}" for each in resources or ("/events", "coordination.k8s.io/leases"))
+    return "--etcd-servers-overrides=" + ",".join(f"{each}#{urls}" for each in resources
+                                                  or ("/events", "coordination.k8s.io/leases"))
 
 
 class Watch(threading.Thread):
@@ -65,14 +70,18 @@ class EtcdOverrides(unittest.TestCase):
     def server(self, *more, name="data"):
         kubeconfig = self.folder / f"{name}.kubeconfig"
         kubeconfig.unlink(missing_ok=True)
-        process = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / name, "--port", "0", "--write-kubeconfig", kubeconfig, self.main.flag, *(more or [overrides(self.apart)])))
+        process = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / name, "--port", "0",
+                                            "--write-kubeconfig", kubeconfig, self.main.flag,
+                                            *(more or [overrides(self.apart)])))
         return process, serving(process, kubeconfig), kubeconfig
 
     def copy_keys(self):
-        shutil.copytree(self.folder / "data/pki", self.folder / "data2/pki", ignore=shutil.ignore_patterns("apiserver*", "admin.*"))
+        shutil.copytree(self.folder / "data/pki", self.folder / "data2/pki",
+                        ignore=shutil.ignore_patterns("apiserver*", "admin.*"))
 
     def keys(self, gateway, prefix="/registry/"):
-        found = gateway.call("kv/range", key=prefix, range_end=prefix[:-1] + chr(ord(prefix[-1]) + 1), keys_only=True).get("kvs", [])
+        found = gateway.call("kv/range", key=prefix, range_end=prefix[:-1] + chr(ord(prefix[-1]) + 1),
+                             keys_only=True).get("kvs", [])
         return [each["key"] for each in found]
 
     def refusal(self, call, *arguments):
@@ -111,7 +120,8 @@ class EtcdOverrides(unittest.TestCase):
             made["spec"]["renewTime"] = f"2027-01-15T08:00:{number:02}.000000Z"
             made = first.request("PUT", f"{LEASES}/l0", made)
             found = second.get(f"{LEASES}/l0")
-            self.assertEqual((found["spec"]["renewTime"], found["metadata"]["resourceVersion"]), (made["spec"]["renewTime"], made["metadata"]["resourceVersion"]))
+            self.assertEqual((found["spec"]["renewTime"], found["metadata"]["resourceVersion"]),
+                             (made["spec"]["renewTime"], made["metadata"]["resourceVersion"]))
             self.assertEqual(second.get(f"{MAPS}/m{number % 20}")["metadata"]["name"], f"m{number % 20}")
         versions = {path: second.get(path)["metadata"]["resourceVersion"] for path in (LEASES, MAPS, EVENTS)}
         watches = {path: Watch(kubeconfig, path, versions[path]) for path in versions}
@@ -148,7 +158,8 @@ class EtcdOverrides(unittest.TestCase):
         ready = self.refusal(api.get, "/readyz?verbose")
         self.assertIn("[-]store-writes/events,leases.coordination.k8s.io failed", str(ready.status))
         self.assertIn("[+]store-writes ok", str(ready.status))
-        self.assertIn("does not answer", str(self.refusal(api.get, "/readyz/store-writes/events,leases.coordination.k8s.io").status))
+        self.assertIn("does not answer",
+                      str(self.refusal(api.get, "/readyz/store-writes/events,leases.coordination.k8s.io").status))
         self.assertEqual(api.get("/livez"), "ok")
         self.apart.members[0].start()
 
@@ -196,7 +207,13 @@ class EtcdOverrides(unittest.TestCase):
         for flags in ([], [overrides(self.apart, "/events")]):
             code, _, err = run("apiserver", "--data-dir", self.folder / "data2", "--port", "0", self.main.flag, *flags)
             self.assertEqual(code, 1)
-            self.assertRegex(err, r"(?m)^spillway: --etcd-servers-overrides: other resources than those of server \S+, which runs; all servers of an etcd keep the same ones elsewhere$")
+            self.assertRegex(
+                err,
+                (
+                    r"(?m)^spillway: --etcd-servers-overrides: other resources than those of server \S+, which runs;"
+                    r" all servers of an etcd keep the same ones elsewhere$"
+                ),
+            )
 
     def test_objects_from_before(self):
         self.server(self.main.flag)[0].stop()
@@ -209,7 +226,8 @@ class EtcdOverrides(unittest.TestCase):
 
     def test_no_etcd_for_leases(self):
         port = own_etcd.free_ports(1)[0]
-        code, _, err = run("apiserver", "--data-dir", self.folder / "data", "--port", "0", self.main.flag, f"--etcd-servers-overrides=/events#http://127.0.0.1:{port}")
+        code, _, err = run("apiserver", "--data-dir", self.folder / "data", "--port", "0", self.main.flag,
+                           f"--etcd-servers-overrides=/events#http://127.0.0.1:{port}")
         self.assertEqual(code, 1)
         self.assertRegex(err, "(?m)^spillway: the etcd of events: etcd: .*connect")
         self.assertEqual(err.count("spillway: "), 1)
@@ -222,7 +240,7 @@ class EtcdOverrides(unittest.TestCase):
             for flags, words in (
                     ([main, "/event#" + url], 'unknown resource "/event" (did you mean /events?)'),
                     ([main, "/leases#" + url], "(did you mean coordination.k8s.io/leases?)"),
-                    ([main, "/pods#" + url], "/pods: other requests are judged by its objects"),
+                    ([main, "/pods#" + url], "/pods: other requests are authorized by its objects"),
                     ([main, f"/events#{url},/events#http://127.0.0.1:2380"], "/events is given twice"),
                     ([main, "/events#http://127.0.0.1:23790"], "http://127.0.0.1:23790 is one of --etcd-servers"),
                     ([main, "/events"], form),
@@ -232,17 +250,21 @@ class EtcdOverrides(unittest.TestCase):
                     ([main, f"/events#{url};"], "expected http://HOST:PORT or https://HOST:PORT"),
                     ([main, "/events#http://10.0.0.1:2379"], "--etcd-insecure"),
                     (["/events#" + url], "needs --etcd-servers")):
-                code, out, err = run(command, "--data-dir", self.folder / "bad", *flags[:-1], f"--etcd-servers-overrides={flags[-1]}")
+                code, out, err = run(command, "--data-dir", self.folder / "bad", *flags[:-1],
+                                     f"--etcd-servers-overrides={flags[-1]}")
                 self.assertEqual(code, 2, (flags, err))
                 self.assertIn("--etcd-servers-overrides", err)
                 self.assertIn(words, err)
                 self.assertEqual(len(err.strip().splitlines()), 1, err)
         self.assertFalse((self.folder / "bad").exists())
-        for flags, words in ((["--etcd-compaction-interval=1m"], "needs --etcd-servers"), ([main, "--etcd-compaction-interval=1s"], "at least 10 seconds")):
+        for flags, words in ((["--etcd-compaction-interval=1m"], "needs --etcd-servers"),
+                             ([main, "--etcd-compaction-interval=1s"], "at least 10 seconds")):
             code, _, err = run("apiserver", "--data-dir", self.folder / "bad", *flags)
             self.assertEqual(code, 2)
             self.assertIn(words, err)
-        for command, words in ((["check", main], "give its URLs"), (["copy", "--from", f"sqlite:{self.folder}", "--to", f"etcd:{url}"], "copy the whole store into each etcd")):
+        for command, words in ((["check", main], "give its URLs"),
+                               (["copy", "--from", f"sqlite:{self.folder}", "--to", f"etcd:{url}"],
+                                "copy the whole store into each etcd")):
             code, _, err = run("store", *command, f"--etcd-servers-overrides=/events#{url}")
             self.assertEqual(code, 2)
             self.assertIn(words, err)

@@ -1,5 +1,5 @@
-"""The node suites of docs/spec/e2e-eviction.md, scaled down: small file systems in memory, seconds for minutes. They run on the process
-runtime, and with SPILLWAY_E2E_RUNTIME=containerd in a containerd of their own.
+"""The node suites of docs/spec/e2e-eviction.md, scaled down: small file systems in memory, seconds for minutes. They
+run on the process runtime, and with SPILLWAY_E2E_RUNTIME=containerd in a containerd of their own.
 
 usage: test_eviction_suites.py [SUITE …]    prints the suite, its result and its seconds
 """
@@ -23,7 +23,8 @@ INODES = 20_000
 
 
 def config(**more):
-    return {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "evictionPressureTransitionPeriod": "2s",
+    return {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
+            "evictionPressureTransitionPeriod": "2s",
             "imageMinimumGCAge": "1ms", **more}
 
 
@@ -34,7 +35,10 @@ def takes_memory(mebibytes, step=4, every=0.1):
 
 
 def writes(mebibytes, place="/v"):
-    return f"i=0; while [ $i -lt {mebibytes} ]; do head -c {MIB} /dev/zero >> {place}/data; i=$((i+1)); sleep 0.02; done; sleep 1000"
+    return (
+        f"i=0; while [ $i -lt {mebibytes} ]; do head -c {MIB} /dev/zero >> {place}/data; i=$((i+1)); sleep 0.02; done;"
+        " sleep 1000"
+    )
 
 
 def with_directory(document, **source):
@@ -61,7 +65,8 @@ class Suite(unittest.TestCase):
         """A node whose files are on a file system of that size."""
         state = self.folder / "state"
         state.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size_mib}m,nr_inodes={INODES}", "state", state], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size_mib}m,nr_inodes={INODES}", "state", state],
+                       check=True)
         self.addCleanup(subprocess.run, ["umount", "-l", state], check=True)
         file = self.folder / "kubelet.yaml"
         file.write_text(json.dumps(settings))
@@ -88,7 +93,8 @@ class Suite(unittest.TestCase):
         return next(each["status"] for each in conditions if each["type"] == kind) == "True"
 
     def phases(self):
-        return {each["metadata"]["name"]: (each["status"].get("phase"), each["status"].get("reason")) for each in self.api.get(PODS)["items"]}
+        return {each["metadata"]["name"]: (each["status"].get("phase"), each["status"].get("reason"))
+                for each in self.api.get(PODS)["items"]}
 
     def run_until_evicted(self, *order, survivors=(), pressure=None):
         """Pods of `order` are evicted, in this order; no pod of `survivors` fails, neither then nor later."""
@@ -119,13 +125,15 @@ class Suite(unittest.TestCase):
 
     def assert_told_once(self, name):
         events = wait_for(f"the event of {name}", lambda: [each for each in self.api.get(f"{CORE}/events")["items"]
-                                                           if each["involvedObject"]["name"] == name and each["reason"] == "Evicted"])
+                                                           if each["involvedObject"]["name"] == name
+                                                           and each["reason"] == "Evicted"])
         self.assertEqual([each.get("count", 1) for each in events], [1], events)
         return events[0]
 
     def told(self):
         """Every event, a line each."""
-        return "\n".join(f"{each['involvedObject']['name']} {each['reason']} {each.get('lastTimestamp')}: {each.get('message')}"
+        return "\n".join(
+            f"{each['involvedObject']['name']} {each['reason']} {each.get('lastTimestamp')}: {each.get('message')}"
                          for each in self.api.get(f"{CORE}/events")["items"])
 
     def settle(self, pressure, survivors):
@@ -146,7 +154,8 @@ class Suite(unittest.TestCase):
         return state.f_bavail * state.f_frsize
 
 
-@needs(can_write_cgroups() and (not own_containerd.is_wanted() or not containerd_pods.missing()), "needs root and cgroups that can be written")
+@needs(can_write_cgroups() and (not own_containerd.is_wanted() or not containerd_pods.missing()),
+       "needs root and cgroups that can be written")
 class Suites(Suite):
     def test_inode_eviction(self):
         self.serve(config(evictionHard={"nodefs.inodesFree": "5000"}))
@@ -156,7 +165,8 @@ class Suites(Suite):
         self.settle("DiskPressure", ["innocent"])
 
     def test_memory_allocatable_eviction(self):
-        self.serve(config(evictionHard={"memory.available": "20Mi"}, kubeReserved={"memory": "170Mi"}, enforceNodeAllocatable=["pods"]))
+        self.serve(config(evictionHard={"memory.available": "20Mi"}, kubeReserved={"memory": "170Mi"},
+                          enforceNodeAllocatable=["pods"]))
         self.create(shell("innocent", SLEEP, resources=guaranteed("10Mi")), shell("hog", takes_memory(200)))
         self.run_until_evicted("hog", survivors=["innocent"], pressure="MemoryPressure")
         event = self.assert_told_once("hog")
@@ -172,7 +182,8 @@ class Suites(Suite):
         self.settle("DiskPressure", ["innocent"])
 
     def soft(self, grace, pod_grace):
-        self.serve(config(evictionHard={"nodefs.available": "0%", "memory.available": "0%"}, evictionSoft={"nodefs.available": "150Mi"},
+        self.serve(config(evictionHard={"nodefs.available": "0%", "memory.available": "0%"},
+                          evictionSoft={"nodefs.available": "150Mi"},
                           evictionSoftGracePeriod={"nodefs.available": f"{grace}s"}, evictionMaxPodGracePeriod=3))
         hog = with_directory(shell("hog", f"trap '' TERM; {writes(115)}"))
         hog["spec"]["terminationGracePeriodSeconds"] = pod_grace
@@ -196,11 +207,13 @@ class Suites(Suite):
         self.settle("DiskPressure", ["innocent"])
 
     def test_soft_eviction_keeps_the_grace_of_the_pod(self):
-        self.soft(grace=3, pod_grace=round(10 * PATIENCE))  # evictionMaxPodGracePeriod: 3; with its own grace it would outlast the wait
+        # evictionMaxPodGracePeriod: 3; with its own grace it would outlast the wait
+        self.soft(grace=3, pod_grace=round(10 * PATIENCE))
         self.run_until_evicted("hog", survivors=["innocent"])
         uid = self.api.get(f"{PODS}/hog")["metadata"]["uid"]
         wait_for("its processes to go", lambda: not any(
-            uid in folder and pids_in(pathlib.Path(folder, "cgroup.procs")) for folder, _, _ in os.walk("/sys/fs/cgroup/memory")))
+            uid in folder and pids_in(pathlib.Path(folder, "cgroup.procs")) for folder, _,
+            _ in os.walk("/sys/fs/cgroup/memory")))
 
     def test_local_storage_capacity_isolation(self):
         self.serve(config(evictionHard={"nodefs.available": "5Mi"}))
@@ -212,10 +225,13 @@ class Suites(Suite):
                     shell("layer-over", writes(25, "/tmp"), resources=limit),
                     with_directory(shell("memory-under", writes(8)), medium="Memory", sizeLimit="10Mi"))
         over = {"directory-over", "limit-over", "layer-over"}
-        wait_for("the evictions", lambda: {name for name, (phase, _) in self.phases().items() if phase == "Failed"} >= over)
+        wait_for("the evictions",
+                 lambda: {name for name, (phase, _) in self.phases().items() if phase == "Failed"} >= over)
         time.sleep(SETTLED)
-        self.assertEqual({name for name, (phase, reason) in self.phases().items() if (phase, reason) == ("Failed", "Evicted")}, over)
-        self.assertIn('Usage of EmptyDir volume "v" exceeds the limit "10Mi"', self.assert_told_once("directory-over")["message"])
+        self.assertEqual({name for name, (phase, reason) in self.phases().items()
+                          if (phase, reason) == ("Failed", "Evicted")}, over)
+        self.assertIn('Usage of EmptyDir volume "v" exceeds the limit "10Mi"',
+                      self.assert_told_once("directory-over")["message"])
         self.assertIn("20Mi", self.assert_told_once("limit-over")["message"])
         self.assertIn("20Mi", self.assert_told_once("layer-over")["message"])
 
@@ -231,14 +247,16 @@ class Suites(Suite):
         self.serve(config(evictionHard={"nodefs.available": "100Mi"}))
         high = self.priority("high", 1000)
         within = {"limits": {"ephemeral-storage": "50Mi"}, "requests": {"ephemeral-storage": "50Mi"}}
-        self.create(with_directory(shell("within", writes(40), resources=within)), with_directory(shell("high-hog", writes(30), **high)))
+        self.create(with_directory(shell("within", writes(40), resources=within)),
+                    with_directory(shell("high-hog", writes(30), **high)))
         wait_for("what they write", lambda: self.available() < (256 - 69) * MIB)
         self.create(with_directory(shell("low-hog", writes(120))))
         self.run_until_evicted("low-hog", survivors=["within", "high-hog"], pressure="DiskPressure")
         self.settle("DiskPressure", ["within", "high-hog"])
 
 
-@needs(can_write_cgroups() and (not own_containerd.is_wanted() or not containerd_pods.missing()), "needs root and cgroups that can be written")
+@needs(can_write_cgroups() and (not own_containerd.is_wanted() or not containerd_pods.missing()),
+       "needs root and cgroups that can be written")
 class Pids(Suite):
     """The numbers of processes are the machine's, so nothing else may begin or end many of them meanwhile."""
 
@@ -253,7 +271,8 @@ class Pids(Suite):
         wait_for("the first", lambda: self.phases()["high-hog"][0] == "Running")
         self.create(shell("low-hog", forks.format(1200)))
         self.run_until_evicted("low-hog", survivors=["innocent", "high-hog"], pressure="PIDPressure")
-        targets = [each for each in self.api.get(f"{PODS}/low-hog")["status"]["conditions"] if each["type"] == "DisruptionTarget"]
+        targets = [each for each in self.api.get(f"{PODS}/low-hog")["status"]["conditions"]
+                   if each["type"] == "DisruptionTarget"]
         self.assertEqual([(each["status"], each["reason"]) for each in targets], [("True", "TerminationByKubelet")])
         self.settle("PIDPressure", ["innocent", "high-hog"])
 

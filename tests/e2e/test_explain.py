@@ -1,9 +1,11 @@
-"""`spillway explain` of jobs, cron jobs, autoscalers, services and pods whose containers fail, against `spillway up` with kubectl."""
+"""`spillway explain` of jobs, cron jobs, autoscalers, services and pods whose containers fail, against `spillway up`
+with kubectl.
+"""
 import json
 import shutil
 import unittest
 
-from harness import account_kubeconfig, can_write_cgroups, needs, one_node, run, wait_for, workspace
+from harness import account_kubeconfig, can_write_cgroups, needs, one_node, run, running, serving, wait_for, workspace
 
 
 def pod_spec(command, **more):
@@ -55,7 +57,7 @@ class Explain(unittest.TestCase):
         self.apply(job("huge", "true", container={"resources": {"requests": {"memory": "100Gi"}}}))
         self.assertIn("Insufficient memory", self.comes_to("job/huge", "none of its pods runs").splitlines()[0])
         self.apply(job("breaks", "exit 3", backoffLimit=4))
-        said = self.comes_to("job/breaks", "the next pod comes in")
+        said = self.comes_to("job/breaks", "the next pod is created in")
         self.assertRegex(said.splitlines()[0], r"in \d+s, at \d{4}-\d\d-\d\dT[\d:]+Z: \d+ failures? in a row")
         self.assertIn("main exited with 3", said)
         self.apply(job("once", "true", ttlSecondsAfterFinished=1000))
@@ -88,7 +90,10 @@ class Explain(unittest.TestCase):
     def test_a_service_says_who_answers_and_why_others_do_not(self):
         self.kubectl("create", "deployment", "web", "--image=one", "--port=8080", "--", "sleep", "1d")
         self.kubectl("expose", "deployment", "web", "--port=80", "--target-port=8080")
-        self.assertIn("1 ready", self.comes_to("svc/web", "connections go to 1 of its 1 pod"))
+        said = self.comes_to("svc/web", "1 of its 1 pod answers, but no Service proxy of Spillway leads")  # `up --proxy off`
+        self.assertIn("1 ready", said)
+        self.assertRegex(said.splitlines()[0], r"leads 10\.\d+\.\d+\.\d+ to them \(--proxy off\): use kubectl port-forward svc/web 8080:80$")
+        self.assertRegex(said, r"NAME +PORT +TARGET +PODS\n +- +80/TCP +8080 +1\n")
         said = self.comes_to("svc/web", "1 endpoint slice, 1 endpoint")
         self.assertRegex(said, r"10\.\d+\.\d+\.\d+:80/TCP +ClusterIP +1 endpoint +Cluster")
         self.kubectl("patch", "service", "web", "-p", '{"spec":{"selector":{"app":"wbe"}}}')
@@ -108,22 +113,28 @@ class Explain(unittest.TestCase):
         self.assertIn("it stays at 1 replica: 1 of 1 metric cannot be read", said.splitlines()[0])
         self.kubectl("set", "resources", "deployment", "idle", "--requests=cpu=10m")
         # Its first recommendation holds it, until that is five minutes old.
-        said = self.comes_to("hpa/idle", "its metrics ask for 0 replicas, and it stays at 1: more were recommended within the last 5m")
+        said = self.comes_to(
+            "hpa/idle", "its metrics propose 0 replicas, and it stays at 1: more were recommended within the last 5m"
+        )
         self.assertRegex(said, r"cpu +read +0% +50% +")
         self.assertIn("Deployment idle has 1 replica", said)
         self.kubectl("autoscale", "deployment", "idle", "--name=second", "--min=1", "--max=2", "--cpu-percent=80")
-        self.assertIn("controlled by multiple HPAs: [default/idle default/second]", self.explain("hpa/second").splitlines()[0])
+        self.assertIn("controlled by multiple HPAs: [default/idle default/second]",
+                      self.explain("hpa/second").splitlines()[0])
         self.kubectl("delete", "hpa", "second")
         # Another target whose selector selects the same pods, and one whose selector does not.
         for name, labels in (("rival", {"app": "idle"}), ("apart", {"app": "apart"})):
-            self.kubectl.apply({"apiVersion": "v1", "kind": "ReplicationController", "metadata": {"name": name, "namespace": "default"}, "spec": {
+            self.kubectl.apply({"apiVersion": "v1", "kind": "ReplicationController",
+                                "metadata": {"name": name, "namespace": "default"}, "spec": {
                 "replicas": 0, "selector": labels, "template": {"metadata": {"labels": labels}, "spec": {
                     "containers": [{"name": "main", "image": "img", "command": ["sleep", "1d"]}]}}}})
             self.kubectl("autoscale", "rc", name, "--min=1", "--max=2", "--cpu-percent=80")
-        self.assertIn("controlled by multiple HPAs: [default/idle default/rival]", self.explain("hpa/idle").splitlines()[0])
+        self.assertIn("controlled by multiple HPAs: [default/idle default/rival]",
+                      self.explain("hpa/idle").splitlines()[0])
         self.assertNotIn("multiple HPAs", self.explain("hpa/apart"))
         self.kubectl("delete", "hpa/rival", "hpa/apart", "rc/rival", "rc/apart")
-        self.apply({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "lost"}, "spec": {
+        self.apply({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "lost"},
+                    "spec": {
             "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "nowhere"}, "maxReplicas": 3}})
         self.assertIn('the scale of Deployment nowhere cannot be read: deployments.apps "nowhere" not found',
                       self.explain("hpa/lost").splitlines()[0])
@@ -142,6 +153,13 @@ class Explain(unittest.TestCase):
         self.assertEqual(answer["outlook"]["remarks"][0]["code"], "pod-no-start")
         self.kubectl("delete", "pod", "crashes", "missing", "--now", "--wait=false")
 
+    def test_a_pod_whose_volume_cannot_be_mounted(self):
+        spec = pod_spec("sleep 1d", container={"volumeMounts": [{"name": "c", "mountPath": "/c"}]})
+        self.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "mountless"},
+                    "spec": {**spec, "volumes": [{"name": "c", "configMap": {"name": "nope"}}]}})
+        said = self.comes_to("pod/mountless", "FailedMount")
+        self.assertRegex(said.splitlines()[0], r'^pod default/mountless: container main cannot be started \(FailedMount\): .*configmap "nope" not found')
+
     def test_json_has_the_same_answer(self):
         self.apply(job("told", "true", suspend=True))
         document = json.loads(self.explain("job/told", "-o", "json"))
@@ -158,6 +176,11 @@ class Explain(unittest.TestCase):
         self.assertEqual((code, said, problem.count("\n")), (2, "", 1))
         self.assertIn("did you mean job/import?", problem)
 
+    def test_a_node_that_is_not_there_is_one_line(self):
+        code, said, problem = self.ask("node/nope")
+        self.assertEqual((code, said), (3, ""))
+        self.assertRegex(problem, r'^spillway: .*nodes "nope" not found\n$')
+
     def test_what_may_not_be_read_hides_nothing_else(self):
         self.apply(job("guarded", "sleep 1d"))
         self.comes_to("job/guarded", "1 pod runs")
@@ -166,7 +189,8 @@ class Explain(unittest.TestCase):
         self.kubectl("create", "rolebinding", "jobs", "--role=jobs", "--serviceaccount=default:looker")
         self.api.close()  # perhaps idle for too long
         config = account_kubeconfig(self.api, self.folder / "kubeconfig", "looker", "default")
-        code, said, problems = wait_for("the role", lambda: (answer := self.ask("job/guarded", kubeconfig=config)) and answer[0] == 0 and answer)
+        code, said, problems = wait_for("the role", lambda: (answer := self.ask("job/guarded", kubeconfig=config))
+                                        and answer[0] == 0 and answer)
         self.assertIn("job default/guarded: 1 pod runs", said)
         self.assertIn("its pods could not be read", said)
         self.assertRegex(problems, r"pods is forbidden")
@@ -174,6 +198,24 @@ class Explain(unittest.TestCase):
         code, said, problems = self.ask("svc/kubernetes", kubeconfig=config)
         self.assertEqual((code, said), (1, ""))
         self.assertRegex(problems, r'^spillway: .*services "kubernetes" is forbidden.*\n$')
+
+
+@needs(can_write_cgroups(), "needs root and a writable cgroup hierarchy")
+class NoRuntime(unittest.TestCase):
+    def test_the_socket_that_does_not_answer_is_named_first(self):
+        folder = self.enterContext(workspace())
+        kubeconfig, socket = folder / "kubeconfig", folder / "nope.sock"
+        process = self.enterContext(running(folder, "up", "--data-dir", folder / "data", "--port", "0",
+                                            "--write-kubeconfig", kubeconfig, "--node-name", "n",
+                                            "--container-runtime-endpoint", f"unix://{socket}"))
+        serving(process, kubeconfig)
+        why = f"{socket}: No such file or directory"
+        first = wait_for("the node's reason", lambda: (said := run("explain", "node/n", "--kubeconfig",
+                                                                   kubeconfig)[1].splitlines()) and why in said[0]
+                                                                   and said[0])
+        self.assertRegex(first, r"^node n: it is not ready: container runtime status check may not have completed yet \(")
+        self.assertIn(f"node n: it is not ready: container runtime status check may not have completed yet ({why})",
+                      run("explain", "--kubeconfig", kubeconfig)[1])
 
 
 if __name__ == "__main__":

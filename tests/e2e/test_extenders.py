@@ -1,5 +1,5 @@
-"""`spillway scheduler` with extenders that are processes of others: they filter, score, choose victims and bind, over HTTP and HTTPS; those
-that mean ill, lie or keep silent cost a line in the log and a turn of the pod."""
+"""`spillway scheduler` with extenders that are processes of others: they filter, score, choose victims and bind, over
+HTTP and HTTPS; those that mean ill, lie or keep silent cost a line in the log and a turn of the pod."""
 import contextlib
 import json
 import unittest
@@ -14,8 +14,10 @@ NODES = ("n0", "n1", "n2")
 
 def node(name):
     amounts = {"cpu": "4", "memory": "8Gi", "pods": "110", "example.com/gpu": "1"}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "annotations": {"example.com/free": name[1]}},
-            "status": {"capacity": amounts, "allocatable": amounts, "conditions": [{"type": "Ready", "status": "True"}]}}
+    return {"apiVersion": "v1", "kind": "Node",
+            "metadata": {"name": name, "annotations": {"example.com/free": name[1]}},
+            "status": {"capacity": amounts, "allocatable": amounts,
+                       "conditions": [{"type": "Ready", "status": "True"}]}}
 
 
 def pod(name, cpu="100m", priority=None, gpu=False):
@@ -24,11 +26,13 @@ def pod(name, cpu="100m", priority=None, gpu=False):
     spec = {"containers": [{"name": "main", "image": "none", "resources": resources}]}
     if priority:
         spec["priorityClassName"] = priority
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "annotations": {"example.com/wants": "much"}}, "spec": spec}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "annotations": {"example.com/wants": "much"}},
+            "spec": spec}
 
 
 def configuration(*extenders, **members):
-    return json.dumps({"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "leaderElection": {"leaderElect": False},
+    return json.dumps({"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
+                       "leaderElection": {"leaderElect": False},
                        "podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 1, "extenders": extenders, **members})
 
 
@@ -39,7 +43,8 @@ class Cluster:
     @contextlib.contextmanager
     def scheduling(self, *extenders, flags=(), **members):
         (self.folder / "scheduler.yaml").write_text(configuration(*extenders, **members))
-        self.scheduler = Process(self.folder, "scheduler", "--kubeconfig", self.folder / "kubeconfig", "--config", self.folder / "scheduler.yaml", *flags)
+        self.scheduler = Process(self.folder, "scheduler", "--kubeconfig", self.folder / "kubeconfig", "--config",
+                                 self.folder / "scheduler.yaml", *flags)
         try:
             yield self.scheduler
         except BaseException:
@@ -72,7 +77,8 @@ class Extenders(unittest.TestCase):
     def setUpClass(cls):
         cls.stack = contextlib.ExitStack()
         folder = cls.stack.enter_context(workspace())
-        server = Process(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", folder / "kubeconfig")
+        server = Process(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig",
+                         folder / "kubeconfig")
         cls.stack.callback(server.kill)
         api = serving(server, folder / "kubeconfig")
         for name in NODES:
@@ -89,20 +95,27 @@ class Extenders(unittest.TestCase):
     def test_filter_score_and_bind(self):
         cluster = self.cluster
         with ExtenderServer() as extender:
-            extender.answers["filter"] = lambda a: {"Nodes": {"items": [n for n in a["Nodes"]["items"] if n["metadata"]["annotations"]["example.com/free"] != "0"]},
+            extender.answers["filter"] = lambda a: {
+                "Nodes": {"items": [n for n in a["Nodes"]["items"]
+                                    if n["metadata"]["annotations"]["example.com/free"] != "0"]},
                                                     "FailedNodes": {"n0": "no device is free"}}
-            extender.answers["rank"] = lambda a: [{"Host": n["metadata"]["name"], "Score": int(n["metadata"]["annotations"]["example.com/free"])} for n in a["Nodes"]["items"]]
+            extender.answers["rank"] = lambda a: [{"Host": n["metadata"]["name"],
+                                                   "Score": int(n["metadata"]["annotations"]["example.com/free"])}
+                                                  for n in a["Nodes"]["items"]]
 
             api = Api(self.folder / "kubeconfig")  # the extender has threads and a connection of its own
             self.addCleanup(api.close)
 
             def bind(a):
-                api.create(f"{PODS}/{a['PodName']}/binding", {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": a["PodName"], "uid": a["PodUID"]},
+                api.create(f"{PODS}/{a['PodName']}/binding",
+                           {"apiVersion": "v1", "kind": "Binding",
+                            "metadata": {"name": a["PodName"], "uid": a["PodUID"]},
                                                               "target": {"kind": "Node", "name": a["Node"]}})
                 return {}
 
             extender.answers["bind"] = bind
-            with cluster.scheduling({"urlPrefix": extender.url, "filterVerb": "filter", "prioritizeVerb": "rank", "bindVerb": "bind", "weight": 100}):
+            with cluster.scheduling({"urlPrefix": extender.url, "filterVerb": "filter", "prioritizeVerb": "rank",
+                                     "bindVerb": "bind", "weight": 100}):
                 self.assertEqual(cluster.node_of(cluster.create()), "n2")
             verbs = [verb for verb, _ in extender.asked]
             self.assertEqual(verbs, ["filter", "rank", "bind"])
@@ -111,10 +124,12 @@ class Extenders(unittest.TestCase):
             self.assertEqual(asked["Pod"]["spec"]["containers"][0]["terminationMessagePolicy"], "File", "the whole pod")
             self.assertIsNone(asked["NodeNames"])
 
-    def test_who_left_a_node_out_is_told(self):
+    def test_the_extender_that_left_a_node_out_is_named(self):
         cluster = self.cluster
         with ExtenderServer() as extender:
-            extender.answers["filter"] = lambda a: {"NodeNames": [], "FailedNodes": {name: "no device is free" for name in a["NodeNames"]}}
+            extender.answers["filter"] = lambda a: {"NodeNames": [],
+                                                    "FailedNodes": {name: "no device is free"
+                                                                    for name in a["NodeNames"]}}
             entry = {"urlPrefix": extender.url, "filterVerb": "filter", "nodeCacheCapable": True,
                      "managedResources": [{"name": "example.com/gpu", "ignoredByScheduler": True}]}
             with cluster.scheduling(entry):
@@ -122,11 +137,13 @@ class Extenders(unittest.TestCase):
                 self.assertIn(cluster.node_of(free), NODES)
                 said = f"0/3 nodes are available: 3 no device is free (extender {extender.url})."
                 self.assertIn(said, cluster.told(held, "no device"))
-                code, text, problems = run("explain", f"pod/{held}", "--kubeconfig", cluster.folder / "kubeconfig", "--scheduler-config", cluster.folder / "scheduler.yaml")
+                code, text, problems = run("explain", f"pod/{held}", "--kubeconfig", cluster.folder / "kubeconfig",
+                                           "--scheduler-config", cluster.folder / "scheduler.yaml")
                 self.assertEqual(code, 0, problems)
                 self.assertIn(f"extender {extender.url}", text)
-                self.assertIn("the extenders are not asked again", problems)
-                events = [e for e in cluster.api.get("/api/v1/namespaces/default/events")["items"] if e["involvedObject"]["name"] == held]
+                self.assertIn("the extenders are not called again", problems)
+                events = [e for e in cluster.api.get("/api/v1/namespaces/default/events")["items"]
+                          if e["involvedObject"]["name"] == held]
                 self.assertTrue(any(said in e["message"] for e in events))
                 extender.answers["filter"] = lambda a: {"nodenames": ["n1"]}
                 self.wake(held)
@@ -208,7 +225,8 @@ class Extenders(unittest.TestCase):
                 lower = [cluster.create(cpu="3") for _ in NODES]
                 victim = next(name for name in lower if cluster.node_of(name) == "n1")
                 important = cluster.create(cpu="3", priority="high")
-                wait_for("the victim to be told to leave", lambda: cluster.api.get(f"{PODS}/{victim}")["metadata"].get("deletionTimestamp"))
+                wait_for("the victim to be told to leave",
+                         lambda: cluster.api.get(f"{PODS}/{victim}")["metadata"].get("deletionTimestamp"))
                 cluster.api.request("DELETE", f"{PODS}/{victim}?gracePeriodSeconds=0")
                 self.assertEqual(cluster.node_of(important), "n1")
 
@@ -223,7 +241,8 @@ class Extenders(unittest.TestCase):
                 cluster.api.patch(f"{PODS}/{name}", {"metadata": {"labels": {"app": "web"}}})
                 cluster.node_of(name)
             important = cluster.create(cpu="3", priority="high")
-            cluster.told(important, "preemption: 0/3 nodes are available: 3 Disruption budgets do not allow the preemption.")
+            cluster.told(important,
+                         "preemption: 0/3 nodes are available: 3 Disruption budgets do not allow the preemption.")
             code, text, problems = run("explain", f"pod/{important}", "--kubeconfig", cluster.folder / "kubeconfig")
             self.assertIn("Disruption budgets do not allow the preemption", text + problems)
             self.assertFalse([p for p in cluster.api.get(PODS)["items"] if p["metadata"].get("deletionTimestamp")])
@@ -239,12 +258,14 @@ class Extenders(unittest.TestCase):
             wait_for("a promise", lambda: cluster.api.get(f"{PODS}/{first}")["status"].get("nominatedNodeName"))
             second = cluster.create(cpu="3", priority="high")
             cluster.told(second, "preemption: held back: act-limit-reached")
-            leaving = [p["metadata"]["name"] for p in cluster.api.get(PODS)["items"] if p["metadata"].get("deletionTimestamp")]
+            leaving = [p["metadata"]["name"] for p in cluster.api.get(PODS)["items"]
+                       if p["metadata"].get("deletionTimestamp")]
             self.assertEqual(len(leaving), 1)
 
-    def test_mistakes_are_told(self):
+    def test_mistakes_are_reported(self):
         path = self.folder / "wrong.yaml"
-        for entry, says in (({"urlPrefix": "http://x", "prioritizeVerb": "p"}, "must have a positive weight applied to it"),
+        for entry, says in (({"urlPrefix": "http://x", "prioritizeVerb": "p"},
+                             "must have a positive weight applied to it"),
                             ({"urlPrefix": "https://x", "tlsConfig": {"caFile": "/nowhere"}}, "/nowhere")):
             path.write_text(configuration(entry))
             code, _, problems = run("scheduler", "--kubeconfig", self.folder / "kubeconfig", "--config", path)

@@ -13,14 +13,16 @@ from harness import PATIENCE, Api, ApiError, run, running, serving, wait_for, wo
 MAPS = "/api/v1/namespaces/default/configmaps"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 PAGES = "/debug/api_priority_and_fairness"
-# A list that costs the server many times what it costs the client, however fast the machine is: every object is compared with 3,000 terms, and none fits.
+# A list that costs the server many times what it costs the client, however fast the machine is: every object is
+# compared with 3,000 terms, and none fits.
 COSTLY = f"{MAPS}?labelSelector={','.join([*(f'!k{i:04}' for i in range(3000)), 'z=none'])}"
 FLOODERS = 90   # more than the seats that one account can come by, and the places in its queue
 REFUSALS = 300  # number of refusals after which the flood ends
 RENEWALS = 20   # renewals of each node meanwhile, at least
 NODES = 4
 TOKENS = "".join([*(f'node-{i},system:node:n{i},{i},"system:nodes"\n' for i in range(NODES)),
-                  'flood,system:serviceaccount:shop:flood,10,"system:serviceaccounts"\n', 'calm,system:serviceaccount:shop:calm,11,"system:serviceaccounts"\n',
+                  'flood,system:serviceaccount:shop:flood,10,"system:serviceaccounts"\n',
+                  'calm,system:serviceaccount:shop:calm,11,"system:serviceaccounts"\n',
                   'ann,ann,12,"people"\n'])
 RBAC = "/apis/rbac.authorization.k8s.io/v1/clusterrole"
 
@@ -29,15 +31,18 @@ class Client:
     """A connection of a client with a token."""
 
     def __init__(self, api, token):
-        self.connection, self.token = http.client.HTTPSConnection(api.host, api.port, timeout=PATIENCE, context=plain_context(api)), token
+        self.connection, self.token = http.client.HTTPSConnection(api.host, api.port, timeout=PATIENCE,
+                                                                  context=plain_context(api)), token
 
     def ask(self, method, path, body=None, **headers):
         """(code, headers, document or text)."""
         self.connection.request(method, path, json.dumps(body) if body else None,
-                                {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json", **headers})
+                                {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json",
+                                 **headers})
         answer = self.connection.getresponse()
         data = answer.read()
-        return answer.status, answer.headers, json.loads(data) if answer.headers.get_content_type() == "application/json" else data.decode()
+        return answer.status, answer.headers, json.loads(
+            data) if answer.headers.get_content_type() == "application/json" else data.decode()
 
     def close(self):
         self.connection.close()
@@ -52,15 +57,23 @@ def plain_context(api):
 def server(*more):
     with workspace() as folder, contextlib.ExitStack() as stack:
         (folder / "tokens").write_text(TOKENS)
-        process = stack.enter_context(running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", folder / "kubeconfig",
-                                              "--token-auth-file", folder / "tokens", *[each(folder) if callable(each) else each for each in more]))
+        process = stack.enter_context(running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0",
+                                              "--write-kubeconfig", folder / "kubeconfig",
+                                              "--token-auth-file", folder / "tokens",
+                                              *[each(folder) if callable(each) else each for each in more]))
         process.api = serving(process, folder / "kubeconfig")
         bare = "\n".join(line for line in (folder / "kubeconfig").read_text().splitlines() if "client-" not in line)
         (folder / "bare").write_text(bare)
         process.api.bare_context = Api(folder / "bare").context
-        process.api.create(RBAC + "s", {"metadata": {"name": "reader"}, "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}]})
-        process.api.create(RBAC + "bindings", {"metadata": {"name": "reader"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reader"},
-                                               "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": group}
+        process.api.create(RBAC + "s",
+                           {"metadata": {"name": "reader"},
+                            "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}]})
+        process.api.create(RBAC + "bindings",
+                           {"metadata": {"name": "reader"},
+                            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+                                        "name": "reader"},
+                                               "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group",
+                                                             "name": group}
                                                             for group in ("system:serviceaccounts", "people")]})
         yield process
 
@@ -135,9 +148,11 @@ class AFlood(unittest.TestCase):
                 api.create(MAPS, {"metadata": {"name": f"m{i}"}, "data": {"k": "x" * 20_000}})
             for i in range(NODES):
                 api.create("/api/v1/nodes", {"metadata": {"name": f"n{i}"}})
-                api.create(LEASES, {"metadata": {"name": f"n{i}"}, "spec": {"holderIdentity": f"n{i}", "leaseDurationSeconds": 40}})
+                api.create(LEASES, {"metadata": {"name": f"n{i}"},
+                                    "spec": {"holderIdentity": f"n{i}", "leaseDurationSeconds": 40}})
             flood = Flood(api)
-            wait_for("the queue of the account", lambda: "system:serviceaccount:shop:flood" in api.get(f"{PAGES}/dump_queues"))
+            wait_for("the queue of the account",
+                     lambda: "system:serviceaccount:shop:flood" in api.get(f"{PAGES}/dump_queues"))
             renewals = Renewals(api)
             flood.end()
             self.assertEqual(flood.wrong, [])
@@ -151,10 +166,14 @@ class AFlood(unittest.TestCase):
             self.assertEqual(len(renewals.codes["renewal"]), NODES * RENEWALS)
             self.assertEqual(set(renewals.codes["renewal"]), {200})
             self.assertEqual(set(renewals.codes["read"]), {200})
-            self.assertEqual(counted(api, "apiserver_flowcontrol_rejected_requests_total", flow_schema="service-accounts"), len(flood.refused))
-            self.assertEqual(counted(api, "apiserver_flowcontrol_rejected_requests_total", priority_level="node-high"), 0)
-            self.assertGreaterEqual(counted(api, "apiserver_flowcontrol_dispatched_requests_total", priority_level="node-high"), len(renewals.codes["renewal"]))
-            wait_for("all seats", lambda: counted(api, "apiserver_flowcontrol_current_executing_seats", priority_level="workload-low") == 0)
+            self.assertEqual(counted(api, "apiserver_flowcontrol_rejected_requests_total",
+                                     flow_schema="service-accounts"), len(flood.refused))
+            self.assertEqual(counted(api, "apiserver_flowcontrol_rejected_requests_total", priority_level="node-high"),
+                             0)
+            self.assertGreaterEqual(counted(api, "apiserver_flowcontrol_dispatched_requests_total",
+                                            priority_level="node-high"), len(renewals.codes["renewal"]))
+            wait_for("all seats", lambda: counted(api, "apiserver_flowcontrol_current_executing_seats",
+                                                  priority_level="workload-low") == 0)
             rows = [re.split(r", +", line) for line in api.get(f"{PAGES}/dump_priority_levels").splitlines()]
             low = dict(zip(rows[0], next(row for row in rows if row[0] == "workload-low")))
             self.assertEqual((low["WaitingRequests"], low["ExecutingRequests"], low["NominalSeats"]), ("0", "0", "13"))
@@ -192,8 +211,10 @@ class Configuration(unittest.TestCase):
         with server("--flow-config", file_of(SCHEMA)) as process:
             ann, calm = Client(process.api, "ann"), Client(process.api, "calm")
             self.assertEqual(ann.ask("GET", MAPS)[0], 200)
-            self.assertNotEqual(ann.ask("GET", MAPS)[1]["X-Kubernetes-PF-FlowSchema-UID"], calm.ask("GET", MAPS)[1]["X-Kubernetes-PF-FlowSchema-UID"])
-            self.assertEqual(counted(process.api, "apiserver_flowcontrol_dispatched_requests_total", priority_level="people"), 2)
+            self.assertNotEqual(ann.ask("GET", MAPS)[1]["X-Kubernetes-PF-FlowSchema-UID"],
+                                calm.ask("GET", MAPS)[1]["X-Kubernetes-PF-FlowSchema-UID"])
+            self.assertEqual(counted(process.api, "apiserver_flowcontrol_dispatched_requests_total",
+                                     priority_level="people"), 2)
             self.assertIn("people, ", process.api.get(f"{PAGES}/dump_priority_levels"))
             self.assertEqual(ann.ask("GET", f"{PAGES}/dump_queues")[0], 403)
             with self.assertRaises(ApiError) as missing:
@@ -204,13 +225,17 @@ class Configuration(unittest.TestCase):
 
     def test_is_read_strictly(self):
         with workspace() as folder:
-            for text, want in ((SCHEMA.replace("matchingPrecedence", "precedence"), "flow.yaml:13: items[1][spec][precedence]: unknown"),
+            for text, want in ((SCHEMA.replace("matchingPrecedence", "precedence"),
+                                "flow.yaml:13: items[1][spec][precedence]: unknown"),
                                (SCHEMA.replace("lendable", "x").replace("Reject", "Drop"), "expected Queue or Reject"),
-                               (SCHEMA.replace("{name: people}\n    matching", "{name: gone}\n    matching"), 'there is no priority level "gone"')):
-                code, out, err = run("apiserver", "--data-dir", folder / "data", "--port", "0", "--flow-config", file_of(text)(folder))
+                               (SCHEMA.replace("{name: people}\n    matching", "{name: gone}\n    matching"),
+                                'there is no priority level "gone"')):
+                code, out, err = run("apiserver", "--data-dir", folder / "data", "--port", "0", "--flow-config",
+                                     file_of(text)(folder))
                 self.assertEqual((code, out), (2, ""), err)
                 self.assertIn(want, err)
-            code, _, err = run("apiserver", "--data-dir", folder / "data", "--port", "0", "--max-requests-inflight", "0")
+            code, _, err = run("apiserver", "--data-dir", folder / "data", "--port", "0", "--max-requests-inflight",
+                               "0")
             self.assertEqual(code, 2, err)
 
 

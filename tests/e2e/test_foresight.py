@@ -30,12 +30,14 @@ def moment(text):
 
 
 def web(replicas):
-    patience = [{"key": f"node.kubernetes.io/{why}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": TOLERATION} for why in ("not-ready", "unreachable")]
+    patience = [{"key": f"node.kubernetes.io/{why}", "operator": "Exists", "effect": "NoExecute",
+                 "tolerationSeconds": TOLERATION} for why in ("not-ready", "unreachable")]
     return {"metadata": {"name": "web"},
             "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}},
                      "template": {"metadata": {"labels": {"app": "web"}},
                                   "spec": {"tolerations": patience, "terminationGracePeriodSeconds": 1,
-                                           "containers": [{"name": "main", "image": "none", "command": ["sleep", "1d"], "resources": {"requests": {"memory": "20Mi"}}}]}}}}
+                                           "containers": [{"name": "main", "image": "none", "command": ["sleep", "1d"],
+                                                           "resources": {"requests": {"memory": "20Mi"}}}]}}}}
 
 
 @needs(can_write_cgroups(), "needs root and a writable cgroup hierarchy")
@@ -43,20 +45,25 @@ class Foresight(unittest.TestCase):
     def setUp(self):
         self.folder = self.enterContext(workspace())
         kubeconfig = self.folder / "kubeconfig"
-        server = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig))
+        server = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / "data", "--port", "0",
+                                           "--write-kubeconfig", kubeconfig))
         self.api, self.kubeconfig = serving(server, kubeconfig), kubeconfig
-        self.enterContext(running(self.folder, "controller", "--kubeconfig", kubeconfig, "--node-monitor-period", "1s", "--node-monitor-grace-period", f"{GRACE}s",
+        self.enterContext(running(self.folder, "controller", "--kubeconfig", kubeconfig, "--node-monitor-period", "1s",
+                                  "--node-monitor-grace-period", f"{GRACE}s",
                                   "--recording-dir", self.folder / "controller"))
         self.enterContext(running(self.folder, "scheduler", "--kubeconfig", kubeconfig))
         settings = self.folder / "kubelet.yaml"
-        settings.write_text(json.dumps({"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1", "nodeLeaseDurationSeconds": 4,
+        settings.write_text(json.dumps({"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1",
+                                        "nodeLeaseDurationSeconds": 4,
                                         "evictionHard": {"memory.available": "64Mi"}}))
         self.agents = {}
         for number in range(3):
             name = f"n{number}"
             self.agents[name] = self.enterContext(running(
-                self.folder, "agent", "--kubeconfig", kubeconfig, "--config", settings, "--node-name", name, "--node-ip", "127.0.0.1", "--port", "0",
-                "--node-memory", "1Gi", "--node-labels", "topology.kubernetes.io/zone=a", "--state-dir", self.folder / name))
+                self.folder, "agent", "--kubeconfig", kubeconfig, "--config", settings, "--node-name", name,
+                "--node-ip", "127.0.0.1", "--port", "0",
+                "--node-memory", "1Gi", "--node-labels", "topology.kubernetes.io/zone=a", "--state-dir",
+                self.folder / name))
         wait_for("the nodes", lambda: len(self.api.nodes_ready()) == 3)
         self.api.create(REPLICA_SETS, web(9))
         wait_for("the pods", lambda: list(self.api.pod_phases().values()).count("Running") == 9)
@@ -78,7 +85,8 @@ class Foresight(unittest.TestCase):
         node = self.api.get(f"/api/v1/nodes/{LOST}")
         ready = next(each for each in node["status"]["conditions"] if each["type"] == "Ready")
         found = {("flips", LOST): moment(ready["lastTransitionTime"])} if ready["status"] != "True" else {}
-        found |= {("taints", LOST): moment(each["timeAdded"]) for each in node["spec"].get("taints", []) if each["effect"] == "NoExecute"}
+        found |= {("taints", LOST): moment(each["timeAdded"]) for each in node["spec"].get("taints", [])
+                  if each["effect"] == "NoExecute"}
         for each in self.api.get(PODS)["items"]:
             if at := each["metadata"].get("deletionTimestamp"):
                 grace = datetime.timedelta(seconds=each["metadata"]["deletionGracePeriodSeconds"])
@@ -89,7 +97,8 @@ class Foresight(unittest.TestCase):
         """The course of the real loss, once all of `foreseen` has happened: (what, name, seconds since its last
         renewal)."""
         self.agents[LOST].kill()
-        last = moment(self.api.get(f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{LOST}")["spec"]["renewTime"])
+        last = moment(self.api.get(f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{LOST}")["spec"][
+            "renewTime"])
         wait_for(lambda: f"{foreseen - set(self.look())}", lambda: foreseen <= set(self.look()))
         return [(what, name, (at - last).total_seconds()) for (what, name), at in self.look().items()]
 
@@ -111,10 +120,12 @@ class Foresight(unittest.TestCase):
         print("predicted", [(what, name, round(at, 1)) for what, name, at in predicted], flush=True)
         self.in_order_and_not_early(predicted)
         seen = self.seen({(what, name.split("/")[-1]) for what, name, _ in predicted})
-        print("seen     ", [(what, name, round(at, 1)) for what, name, at in sorted(seen, key=lambda each: each[2])], flush=True)
+        print("seen     ", [(what, name, round(at, 1)) for what, name, at in sorted(seen, key=lambda each: each[2])],
+              flush=True)
         self.in_order_and_not_early(seen)
         self.assertEqual({name for what, name, _ in seen if what == "deletions"}, on_it)
-        names = {kind: sorted(name for what, name, _ in seen if what == kind) for kind in ("flips", "taints", "deletions")}
+        names = {kind: sorted(name for what, name, _ in seen if what == kind)
+                 for kind in ("flips", "taints", "deletions")}
         foreseen = {kind: sorted(name.split("/")[-1] for what, name, _ in predicted if what == kind) for kind in names}
         self.assertEqual(foreseen, names)
         self.the_recording_says_the_same()
@@ -131,13 +142,17 @@ class Foresight(unittest.TestCase):
         self.assertGreaterEqual(min(times["deletions"]), times["taints"][0] + TOLERATION - 1)
 
     def it_is_fetched_as_it_lies_on_the_disk(self):
-        """Recordings of a controller, which is found by its lease, and of a node over HTTPS. Both programs keep running: a recording that is read later begins like the one before."""
-        for whose, directory in ((("controller",), self.folder / "controller"), (("n0",), self.folder / "n0" / "n0"), (("node/n0",), self.folder / "n0" / "n0")):
+        """Recordings of a controller, which is found by its lease, and of a node over HTTPS. Both programs keep
+        running: a recording that is read later begins like the one before.
+        """
+        for whose, directory in ((("controller",), self.folder / "controller"), (("n0",), self.folder / "n0" / "n0"),
+                                 (("node/n0",), self.folder / "n0" / "n0")):
             fetched, read = self.folder / "fetched.rec", self.folder / "read.rec"
             code, text, error = run("record", *whose, "--kubeconfig", self.kubeconfig, "-o", fetched)
             self.assertEqual((code, error), (0, ""))
-            self.assertRegex(text, r"fetched.rec: \d+ segments, \d+\.\d MiB\n")
-            code, _, error = run("record", "controller" if whose == ("controller",) else "node", "--dir", directory, "-o", read)
+            self.assertRegex(text, r"fetched.rec: \d+ segments, \d+\.\dMi\n")
+            code, _, error = run("record", "controller" if whose == ("controller",) else "node", "--dir", directory,
+                                 "-o", read)
             self.assertEqual(code, 0, error)
             self.assertTrue(read.read_bytes().startswith(fetched.read_bytes()), whose)
         code, _, error = run("record", LOST, "--kubeconfig", self.kubeconfig, "-o", self.folder / "lost.rec")
@@ -148,15 +163,18 @@ class Foresight(unittest.TestCase):
     def advice_of_the_night(self):
         patient = self.folder / "patient.yaml"
         patient.write_text("controllers: {nodeMonitorGracePeriod: 10m}\n")
-        code, text, error = run("advise", self.folder / "controller.rec", "--config", patient, "--brakes", "on", "-o", "json")
+        code, text, error = run("advise", self.folder / "controller.rec", "--config", patient, "--brakes", "on", "-o",
+                                "json")
         self.assertEqual(code, 0, error)
         print(run("advise", self.folder / "controller.rec", "--config", patient, "--brakes", "on")[1], flush=True)
         costs = [each["cost"] for each in json.loads(text)["choices"]]
-        self.assertEqual([(each["flips"], each["tainted"], each["recordings"], each["keptFreeBytesPerNode"]) for each in costs], [(1, 1, 1, None), (0, 0, 1, None)])
+        self.assertEqual([(each["flips"], each["tainted"], each["recordings"], each["keptFreeBytesPerNode"])
+                          for each in costs], [(1, 1, 1, None), (0, 0, 1, None)])
 
     def the_recording_says_the_same(self):
         code, report = self.replayed()
-        self.assertEqual((code, report["kind"], report["nodes"], report["runs"], report["gaps"], report["different"]), (0, "ControllerReplayReport", 3, 1, 0, 0))
+        self.assertEqual((code, report["kind"], report["nodes"], report["runs"], report["gaps"], report["different"]),
+                         (0, "ControllerReplayReport", 3, 1, 0, 0))
         decided = [(row["subject"], row["decided"]["what"]) for row in report["rows"]]
         self.assertIn((LOST, "marked Unknown"), decided)
         self.assertIn((LOST, "tainted unreachable"), decided)
@@ -164,7 +182,8 @@ class Foresight(unittest.TestCase):
         patient.write_text(f"controllers: {{nodeMonitorGracePeriod: {GRACE + 2}s}}\n")
         code, report = self.replayed("--config", patient)
         self.assertEqual(code, 3)
-        marked = [row for row in report["rows"] if row["subject"] == LOST and "decided" in row and row["decided"]["what"] == "marked Unknown"]
+        marked = [row for row in report["rows"] if row["subject"] == LOST and "decided" in row
+                  and row["decided"]["what"] == "marked Unknown"]
         self.assertEqual([row["same"] for row in marked], [False])
         self.assertEqual(marked[0]["wouldBe"]["what"], "marked Unknown")
         for wrong in ("controllers: {nodeMonitorGracePeriods: 15s}\n", "controllers: {nodeMonitorGracePeriod: soon}\n"):

@@ -1,5 +1,5 @@
-"""Heartbeats wait for no other work (docs/adr/0074-heartbeats-of-their-own.md): a node whose loop is held keeps its lease, and in `spillway up`
-the API server answers while the nodes' loop is held."""
+"""Heartbeats wait for no other work (docs/adr/0074-heartbeats-of-their-own.md): a node whose loop is held keeps its
+lease, and in `spillway up` the API server answers while the nodes' loop is held."""
 import datetime
 import time
 import unittest
@@ -34,9 +34,11 @@ class HeldLoops(unittest.TestCase):
     def test_an_agent_whose_loop_is_held_keeps_its_lease(self):
         with workspace() as folder:
             kubeconfig = folder / "kubeconfig"
-            with running(folder, "up", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig, "--nodes", "0") as cluster:
+            with running(folder, "up", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig,
+                         "--nodes", "0") as cluster:
                 api = serving(cluster, kubeconfig)
-                with running(folder, "agent", "--kubeconfig", kubeconfig, "--node-name", "n1", "--state-dir", folder / "n1", "--port", "0",
+                with running(folder, "agent", "--kubeconfig", kubeconfig, "--node-name", "n1", "--state-dir",
+                             folder / "n1", "--port", "0",
                              "--node-memory", "256Mi") as agent:
                     wait_for("the node", lambda: api.nodes_ready() == ["n1"])
                     wait_for("the lease", lambda: renewal(api, "n1"))
@@ -61,8 +63,11 @@ class HeldLoops(unittest.TestCase):
                     time.sleep(0.05)
                 gap = (datetime.datetime.now(datetime.timezone.utc) - renewal(up.api, "n")).total_seconds()
             waits.sort()
-            print(f"nodes' loop held for {HELD:.0f} s: {len(waits)} requests, median {waits[len(waits) // 2] * 1000:.0f} ms, "
-                  f"longest {waits[-1] * 1000:.0f} ms; last renewal {gap:.1f} s ago")
+            print(
+                f"nodes' loop held for {HELD:.0f} s: {len(waits)} requests, median"
+                f" {waits[len(waits) // 2] * 1000:.0f} ms, longest {waits[-1] * 1000:.0f} ms; last renewal"
+                f" {gap:.1f} s ago"
+            )
             self.assertLess(waits[len(waits) // 2], 1.0)
             self.assertLess(gap, GAP_MAX)
             self.assertEqual(up.api.nodes_ready(), ["n"])

@@ -1,4 +1,5 @@
-"""Ten clients of two servers over three members of etcd that are killed, stopped, cut off or full: one history explains every answer.
+"""Ten clients of two servers over three members of etcd that are killed, stopped, cut off or full: one history explains
+every answer.
 
 SPILLWAY_HISTORY_SECONDS: how long (default: a short run); SPILLWAY_HISTORY_SEED: of the clients and faults.
 """
@@ -24,7 +25,8 @@ MEMBER_BYTES = 160 * 1024 * 1024  # etcd keeps 64 MiB ahead for its log
 class TheCheck(unittest.TestCase):
     """Histories that the checker refuses, and histories that it accepts."""
 
-    EVENTS = [(5, "x/key-0", '{"data": {"token": "a"}}'), (7, "x/key-0", '{"data": {"token": "b"}}'), (9, "x/key-0", None)]
+    EVENTS = [(5, "x/key-0", '{"data": {"token": "a"}}'), (7, "x/key-0", '{"data": {"token": "b"}}'),
+              (9, "x/key-0", None)]
 
     def violations(self, *operations):
         return [each.split(":")[0] for each in Check([Operation(*each) for each in operations], self.EVENTS).violations]
@@ -32,18 +34,26 @@ class TheCheck(unittest.TestCase):
     def test_answers(self):
         made = ("create", "key-0", "a", 1, 2, 200, 5, "a")
         changed = ("update", "key-0", "b", 3, 4, 200, 7, "b")
-        self.assertEqual(self.violations(made, changed, ("get", "key-0", "", 1.5, 3.5, 200, 5, "a"), ("get", "key-0", "", 5, 6, 404, 0, None)), [])
-        self.assertEqual(self.violations(made, changed, ("get", "key-0", "", 5, 6, 200, 5, "a")), ["shows what had been overwritten at 7"])
-        self.assertEqual(self.violations(made, changed, ("list", "", "", 5, 6, 200, 6, {"key-0": (5, "a")})), ["a list that is older than 7"])
+        self.assertEqual(self.violations(made, changed, ("get", "key-0", "", 1.5, 3.5, 200, 5, "a"),
+                                         ("get", "key-0", "", 5, 6, 404, 0, None)), [])
+        self.assertEqual(self.violations(made, changed, ("get", "key-0", "", 5, 6, 200, 5, "a")),
+                         ["shows what had been overwritten at 7"])
+        self.assertEqual(self.violations(made, changed, ("list", "", "", 5, 6, 200, 6, {"key-0": (5, "a")})),
+                         ["a list that is older than 7"])
         self.assertEqual(self.violations(("list", "", "", 5, 6, 200, 7, {})), ["a list that shows no state there was"])
         self.assertEqual(self.violations(("get", "key-0", "", 1, 2, 200, 5, "b")), ["shows what never was"])
-        self.assertEqual(self.violations(("update", "key-0", "z", 1, 2, 200, 6, "z")), ["acknowledged, and not in the history"])
+        self.assertEqual(self.violations(("update", "key-0", "z", 1, 2, 200, 6, "z")),
+                         ["acknowledged, and not in the history"])
         self.assertEqual(self.violations(("update", "key-0", "b", 1, 2, 409, 0, None)), ["refused, and in the history"])
         self.assertEqual(self.violations(("update", "key-0", "b", 1, 2, 504, 0, None)), [])
-        self.assertEqual(self.violations(("update", "key-0", "b", 1, 2, 200, 7, "b"), ("create", "key-0", "a", 3, 4, 200, 5, "a")), ["its revision is not after 7, which had been answered"])
-        twice = Check([Operation("update", "key-0", "a", 1, 2, None, 0, None)], [*self.EVENTS, (11, "x/key-0", '{"data": {"token": "a"}}')])
+        self.assertEqual(self.violations(("update", "key-0", "b", 1, 2, 200, 7, "b"),
+                                         ("create", "key-0", "a", 3, 4, 200, 5, "a")),
+                         ["its revision is not after 7, which had been answered"])
+        twice = Check([Operation("update", "key-0", "a", 1, 2, None, 0, None)],
+                      [*self.EVENTS, (11, "x/key-0", '{"data": {"token": "a"}}')])
         self.assertEqual([each.split(":")[0] for each in twice.violations], ["written twice"])
-        gone = Check([Operation("list", "", "", 1, 2, 200, 7, {"key-0": (7, "b")}), Operation("get", "key-0", "", 3, 4, 404, 0, None)], self.EVENTS[:2])
+        gone = Check([Operation("list", "", "", 1, 2, 200, 7, {"key-0": (7, "b")}),
+                      Operation("get", "key-0", "", 3, 4, 404, 0, None)], self.EVENTS[:2])
         self.assertEqual([each.split(":")[0] for each in gone.violations], ["not found, and it is there since 7"])
 
 
@@ -61,7 +71,9 @@ class Histories(unittest.TestCase):
         if name != "first" and not (self.folder / name).exists():
             shutil.copytree(self.folder / "first/pki", self.folder / name / "pki")
         self.kubeconfig(name).unlink(missing_ok=True)
-        self.servers[name] = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / name, "--port", "0", "--write-kubeconfig", self.kubeconfig(name), self.cluster.flag))
+        self.servers[name] = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / name,
+                                                       "--port", "0", "--write-kubeconfig", self.kubeconfig(name),
+                                                       self.cluster.flag))
         return serving(self.servers[name], self.kubeconfig(name))
 
     def disk(self, number):
@@ -108,7 +120,8 @@ class Histories(unittest.TestCase):
     def test_one_history(self):
         for number in range(3):
             self.disk(number)
-        self.cluster = self.enterContext(own_etcd.serving(self.folder, 3, "--heartbeat-interval=50", "--election-timeout=500", ways=True))
+        self.cluster = self.enterContext(own_etcd.serving(self.folder, 3, "--heartbeat-interval=50",
+                                                          "--election-timeout=500", ways=True))
         self.start("first")
         api = self.start("second")
         since = api.get(MAPS)["metadata"]["resourceVersion"]
@@ -133,7 +146,8 @@ class Histories(unittest.TestCase):
             self.assertFalse(each.is_alive(), "an operation has no end")
         operations = [operation for each in clients for operation in each.operations]
         last = self.mark()
-        events = [event for event in Gateway(self.cluster.members[0]).history("/registry/configmaps/default/", last) if event[1].rsplit("/", 1)[1] in NAMES]
+        events = [event for event in Gateway(self.cluster.members[0]).history("/registry/configmaps/default/", last)
+                  if event[1].rsplit("/", 1)[1] in NAMES]
         violations = Check(operations, events).violations
         self.assertEqual(violations, [], "\n".join(violations[:20]))
         for each in watchers:
@@ -141,10 +155,17 @@ class Histories(unittest.TestCase):
             each.ended = True
             told = [version for version, _, name, _ in each.events if name in NAMES]
             self.assertEqual(each.lists, 0)
-            self.assertEqual(told, [revision for revision, _, _ in events if revision > int(since)], "a watch has a gap, a repeat or another order")
+            self.assertEqual(told, [revision for revision, _, _ in events if revision > int(since)],
+                             "a watch has a gap, a repeat or another order")
         done = sum(operation.code == 200 for operation in operations)
-        print(f"seed {SEED}: {len(operations)} operations of 10 clients, {done} done, {sum(operation.code is None or operation.code >= 500 for operation in operations)} of unknown outcome, "
-              f"{len(events)} events told once to each of 3 watches; {self.counts}; 0 violations", flush=True)
+        print(
+            (
+                f"seed {SEED}: {len(operations)} operations of 10 clients, {done} done,"
+                f" {sum(operation.code is None or operation.code >= 500 for operation in operations)} of unknown"
+                f" outcome, {len(events)} events told once to each of 3 watches; {self.counts}; 0 violations"
+            ),
+            flush=True,
+        )
 
     def done(self, client):
         return sum(operation.code == 200 for operation in client.operations)

@@ -1,5 +1,5 @@
-"""A file system of images that is full: what no container uses goes first, then the pod that has written most there. A real containerd
-whose images are on a file system of their own, a small one in memory.
+"""A file system of images that is full: what no container uses goes first, then the pod that has written most there. A
+real containerd whose images are on a file system of their own, a small one in memory.
 """
 import os
 import subprocess
@@ -41,12 +41,13 @@ class SmallStore(unittest.TestCase):
         self.containerd.import_image()
 
     def start_node(self):
-        """An image counts as unused since the node has first seen it, which is its start or up to five minutes after the import. So the
-        tests import images first.
+        """An image counts as unused since the node has first seen it, which is its start or up to five minutes after
+        the import. So the tests import images first.
         """
         config = self.folder / "kubelet.yaml"
         config.write_text(CONFIG.format(threshold=self.threshold))
-        self.node = self.enterContext(one_node(self.folder, "--config", config, f"--container-runtime-endpoint=unix://{self.containerd.socket}"))
+        self.node = self.enterContext(one_node(self.folder, "--config", config,
+                                               f"--container-runtime-endpoint=unix://{self.containerd.socket}"))
         self.api = self.node.api
 
     def images(self):
@@ -89,9 +90,11 @@ class ImageGc(SmallStore):
     def test_then_the_pod_that_wrote_most(self):
         self.start_node()
         self.api.create(PODS, pod("quiet", "sleep 1000"))
-        self.api.create(PODS, pod("writer", f"busybox head -c {30 * MIB} /dev/zero > /tmp/written; sleep 1000", restartPolicy="Never"))
+        self.api.create(PODS, pod("writer", f"busybox head -c {30 * MIB} /dev/zero > /tmp/written; sleep 1000",
+                                  restartPolicy="Never"))
         wait_for("the pods to run", lambda: self.api.pod_phases() == {"quiet": "Running", "writer": "Running"})
-        wait_for("what it wrote", lambda: os.statvfs(self.store).f_bavail * os.statvfs(self.store).f_frsize < FILE_SYSTEM - 30 * MIB)
+        wait_for("what it wrote",
+                 lambda: os.statvfs(self.store).f_bavail * os.statvfs(self.store).f_frsize < FILE_SYSTEM - 30 * MIB)
         self.fill(left=10 * MIB)
         status = wait_for("the eviction", lambda: (lambda found: found if found.get("reason") == "Evicted" else None)(
             self.api.get(f"{PODS}/writer")["status"]))
@@ -113,7 +116,14 @@ class ImageGcOfInodes(SmallStore):
         left = os.statvfs(self.store).f_favail
         self.assertGreater(left, 2000)
         files = left - 1000
-        self.api.create(PODS, pod("container-inode", f"i=0; while [ $i -lt {files} ]; do i=$((i+1)); : > /tmp/$i; done; echo all; sleep 1000", restartPolicy="Never"))
+        self.api.create(
+            PODS,
+            pod(
+                "container-inode",
+                f"i=0; while [ $i -lt {files} ]; do i=$((i+1)); : > /tmp/$i; done; echo all; sleep 1000",
+                restartPolicy="Never",
+            ),
+        )
         wait_for("the pressure", lambda: self.has_pressure() or self.told_of_pressure())
         wait_for("the unused images to go", lambda: self.images() == {IMAGE})
         wait_for("the pressure to be over", lambda: not self.has_pressure())

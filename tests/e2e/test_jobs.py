@@ -46,7 +46,8 @@ class Jobs(unittest.TestCase):
         self.assertEqual((status["succeeded"], self.reason(status, "Complete")), (1, "CompletionsReached"))
         self.assertEqual(status["uncountedTerminatedPods"], {})
         self.assertRegex(self.kubectl("get", "jobs"), r"hello\s+Complete\s+1/1\s+\d+s")
-        self.assertRegex(self.kubectl("describe", "job", "hello"), r"Pods Statuses:\s+0 Active \(0 Ready\) / 1 Succeeded / 0 Failed")
+        self.assertRegex(self.kubectl("describe", "job", "hello"),
+                         r"Pods Statuses:\s+0 Active \(0 Ready\) / 1 Succeeded / 0 Failed")
         wait_for("its event", lambda: "Job completed" in self.kubectl("describe", "job", "hello"))
         [pod] = self.pods("hello")
         self.assertEqual(pod["status"]["phase"], "Succeeded")
@@ -85,7 +86,8 @@ class Jobs(unittest.TestCase):
         self.assertEqual((status["succeeded"], status["failed"]), (1, 1))
 
     def test_a_job_is_suspended_and_resumed(self):
-        self.apply(job("held", "until [ -e /tmp/go ] && ! pidof touch >/dev/null; do sleep 0.1; done", completions=2, parallelism=2))
+        self.apply(job("held", "until [ -e /tmp/go ] && ! pidof touch >/dev/null; do sleep 0.1; done", completions=2,
+                       parallelism=2))
         wait_for("both to run", lambda: self.kubectl.get("job", "held")["status"].get("active") == 2)
         self.kubectl("patch", "job", "held", "-p", '{"spec":{"suspend":true}}')
         self.kubectl("wait", "--for=condition=suspended", "job/held")
@@ -100,7 +102,7 @@ class Jobs(unittest.TestCase):
         self.assertEqual(status["succeeded"], 2)
         self.assertNotIn("failed", status)
 
-    def test_what_is_over_goes_when_its_time_has_come(self):
+    def test_finished_jobs_are_deleted_after_their_time(self):
         self.apply(job("brief", "true", ttlSecondsAfterFinished=0))
         wait_for("the job to go", lambda: not self.kubectl.get("jobs", "--field-selector=metadata.name=brief")["items"])
         self.gone("brief")

@@ -1,5 +1,6 @@
-"""`spillway up` with a containerd of its own, killed (SIGKILL) again and again while it starts and while pods come and go: no container restarts
-that did not have to, no request at a Service fails, and after a stop nothing is left of pods, of their networks or of killed servers.
+"""`spillway up` with a containerd of its own, killed (SIGKILL) again and again while it starts and while pods come and
+go: no container restarts that did not have to, no request at a Service fails, and after a stop nothing is left of pods,
+of their networks or of killed servers.
 
 SPILLWAY_KILL_ROUNDS says how often (4), SPILLWAY_KILL_SEED when. It runs in a network and mount namespace of its own.
 """
@@ -40,17 +41,22 @@ def container(command, **more):
 def workload(kind, name, replicas, made, **spec):
     return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name},
             "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}},
-                     "template": {"metadata": {"labels": {"app": name}}, "spec": {"terminationGracePeriodSeconds": 1, "containers": [made]}}, **spec}}
+                     "template": {"metadata": {"labels": {"app": name}},
+                                  "spec": {"terminationGracePeriodSeconds": 1, "containers": [made]}}, **spec}}
 
 
 def objects():
     probe = {"tcpSocket": {"port": 80}, "periodSeconds": 1}
     serve = container("echo answer > /tmp/word; exec busybox httpd -f -p 80 -h /tmp", readinessProbe=probe)
-    store = container("echo begun >> /data/word; exec sleep 100000", volumeMounts=[{"name": "data", "mountPath": "/data"}])
-    claims = [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}}]
-    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}}
+    store = container("echo begun >> /data/word; exec sleep 100000",
+                      volumeMounts=[{"name": "data", "mountPath": "/data"}])
+    claims = [{"metadata": {"name": "data"},
+               "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}}]
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
+               "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}}
     return {"apiVersion": "v1", "kind": "List", "items": [
-        workload("Deployment", "web", WEB, serve), service, workload("Deployment", "churn", 0, container("exec sleep 100000")),
+        workload("Deployment", "web", WEB, serve), service,
+        workload("Deployment", "churn", 0, container("exec sleep 100000")),
         workload("StatefulSet", "db", DB, store, serviceName="db", volumeClaimTemplates=claims)]}
 
 
@@ -85,7 +91,8 @@ class Load:
 
 
 @needs(can_write_cgroups() and not containerd_pods.missing(), NEEDS)
-@needs(PLUGINS and IPTABLES and shutil.which("nft") and shutil.which("kubectl"), "the CNI plug-ins, iptables, nft and kubectl (tools/peers)")
+@needs(PLUGINS and IPTABLES and shutil.which("nft") and shutil.which("kubectl"),
+       "the CNI plug-ins, iptables, nft and kubectl (tools/peers)")
 class Kills(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(self.enterContext(workspace()))
@@ -96,8 +103,10 @@ class Kills(unittest.TestCase):
 
     def up(self, dns="auto"):
         (self.folder / "kubeconfig").unlink(missing_ok=True)
-        return running(self.folder, "up", "--data-dir", self.folder / "data", "--port", "0", "--write-kubeconfig", self.folder / "kubeconfig",
-                       "--node-name", "n", "--runtime", "containerd", "--proxy", "on", "--dns", dns, "--log-level", "info", *programs())
+        return running(self.folder, "up", "--data-dir", self.folder / "data", "--port", "0", "--write-kubeconfig",
+                       self.folder / "kubeconfig",
+                       "--node-name", "n", "--runtime", "containerd", "--proxy", "on", "--dns", dns, "--log-level",
+                       "info", *programs())
 
     def begin(self, process):
         self.api = serving(process, self.folder / "kubeconfig")
@@ -121,12 +130,15 @@ class Kills(unittest.TestCase):
     def held(self):
         """The number of things of each sort that pods have on this machine."""
         base = self.folder / "data"
-        # Running ones count: a container created and not started before a kill stays until its pod ends, as dead ones do.
+        # Running ones count: a container created and not started before a kill stays until its pod ends, as dead ones
+        # do.
         tasks = subprocess.run(["ctr", "-a", base / "containerd/containerd.sock", "-n", "k8s.io", "tasks", "ls"],
                                capture_output=True, text=True, check=False).stdout.split()
-        pods = {name for top in node_cgroups(base) for _, folders, _ in os.walk(top) for name in folders if re.fullmatch("pod[0-9a-f]+(-[0-9a-f]+){4}", name)}
+        pods = {name for top in node_cgroups(base) for _, folders, _ in os.walk(top) for name in folders
+                if re.fullmatch("pod[0-9a-f]+(-[0-9a-f]+){4}", name)}
         shims = [pid for pid in processes_of(self.folder) if b"containerd-shim" in words_of(pid)]
-        return {"containers": tasks.count("RUNNING") / 2, "shims": len(shims), "cgroups": len(pods), "veths": len(veths()),
+        return {"containers": tasks.count("RUNNING") / 2, "shims": len(shims), "cgroups": len(pods),
+                "veths": len(veths()),
                 "network namespaces": len(namespaces(base)), "addresses": len(addresses(base))}
 
     def settled(self, process, churn):
@@ -135,19 +147,25 @@ class Kills(unittest.TestCase):
 
         def is_settled():
             pods = self.pods().values()
-            ready = [each for each in pods if any(c["type"] == "Ready" and c["status"] == "True" for c in each["status"].get("conditions", []))]
-            return len(pods) == len(ready) == wanted and not any("deletionTimestamp" in each["metadata"] for each in pods)
+            ready = [each for each in pods
+                     if any(c["type"] == "Ready" and c["status"] == "True"
+                            for c in each["status"].get("conditions", []))]
+            return len(pods) == len(ready) == wanted and not any("deletionTimestamp" in each["metadata"]
+                                                                 for each in pods)
         wait_for(lambda: f"{wanted} pods; {self.kubectl('get', 'pods')} {process.tail()}", is_settled, interval=0.1)
-        wait_for(lambda: f"{wanted} of each, no more: {self.held()}", lambda: set(self.held().values()) == {wanted}, interval=0.1)
+        wait_for(lambda: f"{wanted} of each, no more: {self.held()}", lambda: set(self.held().values()) == {wanted},
+                 interval=0.1)
         if churn == 0:
             mounts = len(mounts_of(self.folder))
             self.mounts = self.mounts or mounts
-            wait_for(lambda: f"{self.mounts} mounts: {mounts_of(self.folder)}", lambda: len(mounts_of(self.folder)) == self.mounts, interval=0.1)
+            wait_for(lambda: f"{self.mounts} mounts: {mounts_of(self.folder)}",
+                     lambda: len(mounts_of(self.folder)) == self.mounts, interval=0.1)
 
     def check_dns(self):
         """Every endpoint of kube-dns answers, and there is one."""
         def answers():
-            found = [(address, each["ports"][0]["port"]) for each in self.api.get(SLICES)["items"] for endpoint in each["endpoints"] for address in endpoint["addresses"]]
+            found = [(address, each["ports"][0]["port"]) for each in self.api.get(SLICES)["items"]
+                     for endpoint in each["endpoints"] for address in endpoint["addresses"]]
             return found if len(found) == 1 and is_answered(*found[0]) else None
         wait_for("one endpoint of kube-dns that answers", answers, interval=0.1)
 
@@ -175,7 +193,8 @@ class Kills(unittest.TestCase):
         with self.up() as process:
             self.begin(process)
             write_image(self.folder / "busybox.tar")
-            self.assertEqual(run("images", "import", self.folder / "busybox.tar", "--data-dir", self.folder / "data"), (0, f"{IMAGE}\n", ""))
+            self.assertEqual(run("images", "import", self.folder / "busybox.tar", "--data-dir", self.folder / "data"),
+                             (0, f"{IMAGE}\n", ""))
             self.kubectl.apply(objects())
             self.settled(process, 0)
             self.before = self.containers()
@@ -195,7 +214,13 @@ class Kills(unittest.TestCase):
                 words = [self.kubectl("exec", f"db-{each}", "--", "cat", "/data/word") for each in range(DB)]
                 process.kill()
         restarted = [name for name, identity in self.before.items() if after.get(name) != identity]
-        print(f"{ROUNDS} kills (seed {SEED}): {len(restarted)} containers restarted; {load.answers['answer']} answers, {len(load.failures)} failures", flush=True)
+        print(
+            (
+                f"{ROUNDS} kills (seed {SEED}): {len(restarted)} containers restarted;"
+                f" {load.answers['answer']} answers, {len(load.failures)} failures"
+            ),
+            flush=True,
+        )
         self.assertEqual((restarted, words), ([], ["begun\n"] * DB))
         self.assertEqual((load.failures, set(load.answers)), ([], {"answer"}))
         with self.up(dns="off") as process:
@@ -209,9 +234,11 @@ class Kills(unittest.TestCase):
     def check_nothing_is_left(self):
         base = self.folder / "data"
         rules = subprocess.run(["nft", "list", "ruleset"], capture_output=True, text=True, check=True).stdout
-        left = {"processes": processes_of(self.folder), "mounts": mounts_of(self.folder), "cgroups": node_cgroups(base), "veths": veths(), "bridges": bridges(),
-                "network namespaces": namespaces(base), "addresses": addresses(base), "tables": [line for line in rules.splitlines() if "spillway" in line],
-                "devices": devices() - {"lo", "machine"}}
+        left = {"processes": processes_of(self.folder), "mounts": mounts_of(self.folder), "cgroups": node_cgroups(base),
+                "veths": veths(), "bridges": bridges(),
+                "network namespaces": namespaces(base), "addresses": addresses(base),
+                "tables": [line for line in rules.splitlines() if "spillway" in line],
+                "devices": devices() - {"lo", "machine"}, "pod directories": list(base.glob("nodes/*/pods/*"))}
         print(f"left after the stop: { {name: len(found) for name, found in left.items()} }", flush=True)
         self.assertEqual({name: found for name, found in left.items() if found}, {})
 

@@ -1,4 +1,6 @@
-"""Kubeconfigs as kubectl reads them: several files, contexts chosen on the command line, programs that print credentials."""
+"""Kubeconfigs as kubectl reads them: several files, contexts chosen on the command line, programs that print
+credentials.
+"""
 import os
 import textwrap
 import unittest
@@ -82,7 +84,7 @@ class Kubeconfigs(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("nauthorized", err)
 
-    def test_explain_looks_into_the_namespace_of_the_context(self):
+    def test_explain_uses_the_namespace_of_the_context(self):
         code, _, err = self.ask("explain", "pod/none", "--context", "program")
         self.assertEqual(code, 3)
         self.assertIn("shop/none", err)

@@ -43,17 +43,25 @@ class Kubectl(unittest.TestCase):
         def image():
             pods = self.kubectl.get("pods", "-l", "app=watcher")["items"]
             return [pod["spec"]["containers"][0]["image"] for pod in pods if "deletionTimestamp" not in pod["metadata"]]
-        self.kubectl.apply({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "watcher", "namespace": "default"},
+        self.kubectl.apply({"apiVersion": "apps/v1", "kind": "DaemonSet",
+                            "metadata": {"name": "watcher", "namespace": "default"},
                             "spec": {"selector": {"matchLabels": {"app": "watcher"}},
                                      "template": {"metadata": {"labels": {"app": "watcher"}},
                                                   "spec": {"terminationGracePeriodSeconds": 0,
-                                                           "containers": [{"name": "main", "image": "one", "command": ["sleep", "1d"]}]}}}})
+                                                           "containers": [{"name": "main", "image": "one",
+                                                                           "command": ["sleep", "1d"]}]}}}})
         self.assertIn("successfully rolled out", self.kubectl("rollout", "status", "ds/watcher"))
         self.assertEqual(image(), ["one"])
         self.kubectl("set", "image", "ds/watcher", "main=two")
         self.assertIn("successfully rolled out", self.kubectl("rollout", "status", "ds/watcher"))
         self.assertEqual(image(), ["two"])
-        self.kubectl("patch", "ds", "watcher", "-p", '{"spec":{"minReadySeconds":2,"updateStrategy":{"rollingUpdate":{"maxSurge":1,"maxUnavailable":0}}}}')
+        self.kubectl(
+            "patch",
+            "ds",
+            "watcher",
+            "-p",
+            '{"spec":{"minReadySeconds":2,"updateStrategy":{"rollingUpdate":{"maxSurge":1,"maxUnavailable":0}}}}',
+        )
         self.kubectl("set", "image", "ds/watcher", "main=three")
         wait_for("the new pod beside the old one", lambda: sorted(image()) == ["three", "two"])
         self.assertIn("successfully rolled out", self.kubectl("rollout", "status", "ds/watcher"))
@@ -61,12 +69,14 @@ class Kubectl(unittest.TestCase):
         before = self.kubectl.get("pods", "-l", "app=watcher")["items"][0]["metadata"]["uid"]
         self.kubectl("rollout", "restart", "ds/watcher")
         self.kubectl("rollout", "status", "ds/watcher")
-        self.assertNotIn(before, [pod["metadata"]["uid"] for pod in self.kubectl.get("pods", "-l", "app=watcher")["items"]])
+        self.assertNotIn(before,
+                         [pod["metadata"]["uid"] for pod in self.kubectl.get("pods", "-l", "app=watcher")["items"]])
         self.kubectl("delete", "ds", "watcher")
 
     def test_both_kinds_of_apply_go_together(self):
         def settings(**data):
-            return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": "default"}, "data": data}
+            return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": "default"},
+                    "data": data}
 
         def apply(document, *more):
             path = self.folder / "applied.json"
@@ -79,7 +89,8 @@ class Kubectl(unittest.TestCase):
         self.assertEqual(self.kubectl.get("configmap", "settings")["data"], {"a": "1"})
         # Fields that admission gave a pod stay when it is moved to server-side apply.
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "moved", "namespace": "default"},
-               "spec": {"terminationGracePeriodSeconds": 0, "containers": [{"name": "main", "image": "one", "command": ["sleep", "1d"]}]}}
+               "spec": {"terminationGracePeriodSeconds": 0,
+                        "containers": [{"name": "main", "image": "one", "command": ["sleep", "1d"]}]}}
         apply(pod)
         apply(pod, "--server-side")
         apply(pod, "--server-side")  # whose fields kubectl has taken over by now
@@ -87,11 +98,14 @@ class Kubectl(unittest.TestCase):
         self.kubectl("delete", "pod/moved", "configmap/settings")
 
     def test_endpoints_written_by_hand_are_in_slices(self):
-        self.kubectl.apply({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "outside", "namespace": "default"},
+        self.kubectl.apply({"apiVersion": "v1", "kind": "Service",
+                            "metadata": {"name": "outside", "namespace": "default"},
                             "spec": {"ports": [{"port": 80}]}})
-        self.kubectl.apply({"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "outside", "namespace": "default"},
+        self.kubectl.apply({"apiVersion": "v1", "kind": "Endpoints",
+                            "metadata": {"name": "outside", "namespace": "default"},
                             "subsets": [{"addresses": [{"ip": "192.0.2.80"}], "ports": [{"port": 80}]}]})
-        wait_for("its slice", lambda: "192.0.2.80" in self.kubectl("get", "endpointslices", "-l", "kubernetes.io/service-name=outside"))
+        wait_for("its slice", lambda: "192.0.2.80" in self.kubectl("get", "endpointslices", "-l",
+                                                                   "kubernetes.io/service-name=outside"))
         self.kubectl("delete", "service", "outside")
 
     def test_namespaces_take_their_content_along(self):

@@ -1,4 +1,5 @@
-"""Two controllers over one lease: the leader is killed again and again, the other takes over when the lease has run out, and nothing is done twice.
+"""Two controllers over one lease: the leader is killed again and again, the other takes over when the lease has run
+out, and nothing is done twice.
 
 Rounds: 3 in a test run; `SPILLWAY_LEADER_ROUNDS=20` for more.
 """
@@ -14,18 +15,22 @@ LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/"
 
 def silent_node(name):
     """A node of a zone of its own that was Ready once and never speaks again."""
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"topology.kubernetes.io/zone": name}},
+    return {"apiVersion": "v1", "kind": "Node",
+            "metadata": {"name": name, "labels": {"topology.kubernetes.io/zone": name}},
             "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "",
-                                       "lastHeartbeatTime": "2026-01-01T00:00:00Z", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}
+                                       "lastHeartbeatTime": "2026-01-01T00:00:00Z",
+                                       "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}
 
 
 class Leader(unittest.TestCase):
     def server(self, folder):
-        return Process(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", folder / "kubeconfig")
+        return Process(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig",
+                       folder / "kubeconfig")
 
     def controller(self, folder, *arguments):
         return Process(folder, "controller", "--kubeconfig", folder / "kubeconfig", "--node-monitor-period", "200ms",
-                       "--node-monitor-grace-period", "1s", "--leader-elect-lease-duration", "120s", "--leader-elect-renew-deadline", "100s",
+                       "--node-monitor-grace-period", "1s", "--leader-elect-lease-duration", "120s",
+                       "--leader-elect-renew-deadline", "100s",
                        "--leader-elect-retry-period", "400ms", *arguments)
 
     def leading(self, controllers):
@@ -38,7 +43,8 @@ class Leader(unittest.TestCase):
             controllers, everyone, takeovers = [], [], []
             try:
                 api = serving(server, folder / "kubeconfig")
-                holder = lambda: (api.find(LEASE + "spillway-controller") or {}).get("spec", {}).get("holderIdentity", "")
+                holder = lambda: (api.find(LEASE + "spillway-controller") or {}).get("spec",
+                                                                                     {}).get("holderIdentity", "")
                 controllers = [self.controller(folder), self.controller(folder)]
                 everyone += controllers
                 wait_for("a leader", holder)
@@ -58,7 +64,8 @@ class Leader(unittest.TestCase):
                     takeovers.append((time.monotonic() - let_go, 0.3 * (number % 6)))
                     controllers.append(self.controller(folder))
                     everyone.append(controllers[-1])
-                    wait_for(f"{name} to be Unknown", lambda: "Unknown" in str(api.get(f"/api/v1/nodes/{name}")["status"]["conditions"]))
+                    wait_for(f"{name} to be Unknown",
+                             lambda: "Unknown" in str(api.get(f"/api/v1/nodes/{name}")["status"]["conditions"]))
                 texts = [each.log.read_text() for each in everyone]
                 acts = []
                 for number in range(ROUNDS):
@@ -74,8 +81,14 @@ class Leader(unittest.TestCase):
                 for number, ((takeover, silent), (marked, events)) in enumerate(zip(takeovers, acts)):
                     print(f"{number + 1:<6} {silent:.1f} s{'':<13} {takeover:.2f} s     {marked:<11} {events}")
                 times = sorted(takeover for takeover, _ in takeovers)
-                print(f"{ROUNDS} kills: takeover after {times[0]:.2f} to {times[-1]:.2f} s, median {times[len(times) // 2]:.2f} s "
-                      f"(a lease that runs out in 1 s); {transitions} transitions, no node marked twice", flush=True)
+                print(
+                    (
+                        f"{ROUNDS} kills: takeover after {times[0]:.2f} to {times[-1]:.2f} s, median"
+                        f" {times[len(times) // 2]:.2f} s (a lease that runs out in 1 s); {transitions} transitions, no"
+                        " node marked twice"
+                    ),
+                    flush=True,
+                )
             except BaseException:
                 for each in everyone:
                     print(each.log.name, each.tail(8))
@@ -101,15 +114,19 @@ class Leader(unittest.TestCase):
             server = self.server(folder)
             try:
                 api = serving(server, folder / "kubeconfig")
-                api.create(LEASE.rstrip("/"), {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "kube-controller-manager"},
-                                               "spec": {"holderIdentity": "stock", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.000000Z"}})
+                api.create(LEASE.rstrip("/"),
+                           {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+                            "metadata": {"name": "kube-controller-manager"},
+                                               "spec": {"holderIdentity": "stock", "leaseDurationSeconds": 15,
+                                                        "renewTime": "2026-01-01T00:00:00.000000Z"}})
                 process = self.controller(folder)
                 seconds = 0
 
                 def renewed_until_it_ends():
                     nonlocal seconds
                     seconds += 1
-                    api.patch(LEASE + "kube-controller-manager", {"spec": {"renewTime": f"2026-01-01T00:{seconds // 60:02}:{seconds % 60:02}.000000Z"}})
+                    api.patch(LEASE + "kube-controller-manager",
+                              {"spec": {"renewTime": f"2026-01-01T00:{seconds // 60:02}:{seconds % 60:02}.000000Z"}})
                     return not process.running()
                 wait_for("the refusal", renewed_until_it_ends, interval=0.2)
                 self.assertEqual(process.child.returncode, 1)
@@ -128,10 +145,13 @@ class Leader(unittest.TestCase):
                 api.create("/apis/apps/v1/namespaces/default/replicasets",
                            {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web"},
                             "spec": {"replicas": 2, "selector": {"matchLabels": labels},
-                                     "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "none"}]}}}})
-                with running(folder, "controller", "--kubeconfig", folder / "kubeconfig", "--shadow", "--node-monitor-period", "1s",
+                                     "template": {"metadata": {"labels": labels},
+                                                  "spec": {"containers": [{"name": "main", "image": "none"}]}}}})
+                with running(folder, "controller", "--kubeconfig", folder / "kubeconfig", "--shadow",
+                             "--node-monitor-period", "1s",
                              "--node-monitor-grace-period", "1s") as process:
-                    for words in ("the cluster differs", "PATCH /api/v1/nodes/n", "POST /api/v1/namespaces/default/pods"):
+                    for words in ("the cluster differs", "PATCH /api/v1/nodes/n",
+                                  "POST /api/v1/namespaces/default/pods"):
                         wait_for(words, lambda words=words: words in process.log.read_text())
                     self.assertNotIn("was not created", process.log.read_text())  # a shadow only pretends
                 self.assertEqual(api.get("/api/v1/namespaces/default/pods")["items"], [])
@@ -140,7 +160,8 @@ class Leader(unittest.TestCase):
                 server.stop()
 
     def test_bad_flags_are_named(self):
-        for flag, value in (("--leader-elect-renew-deadline", "20s"), ("--limit-taints", "many"), ("--controllers", "nonsense"),
+        for flag, value in (("--leader-elect-renew-deadline", "20s"), ("--limit-taints", "many"),
+                            ("--controllers", "nonsense"),
                             ("--hold-config-map", "x")):
             code, _, error = run("controller", "--kubeconfig", "/dev/null", flag, value)
             self.assertEqual(code, 2, error)

@@ -26,7 +26,8 @@ def can_isolate():
 
 def has_cpusets():
     controllers = pathlib.Path("/sys/fs/cgroup/cgroup.controllers")
-    return pathlib.Path("/sys/fs/cgroup/cpuset").is_dir() or (controllers.exists() and "cpuset" in controllers.read_text().split())
+    return pathlib.Path("/sys/fs/cgroup/cpuset").is_dir() or (controllers.exists()
+                                                              and "cpuset" in controllers.read_text().split())
 
 
 @needs(shutil.which("kubectl") and can_write_cgroups(), "needs kubectl, root and a writable cgroup hierarchy")
@@ -45,11 +46,13 @@ class Managers(unittest.TestCase):
         self.kubectl.apply(document)
 
     def reason(self, name):
-        return wait_for(f"the end of {name}", lambda: self.api.get(f"/api/v1/namespaces/default/pods/{name}")["status"].get("reason"))
+        return wait_for(f"the end of {name}",
+                        lambda: self.api.get(f"/api/v1/namespaces/default/pods/{name}")["status"].get("reason"))
 
     def test_a_guaranteed_pod_has_its_cpu(self):
         amount = {"cpu": "1", "memory": "16Mi"}
-        self.place("own", "grep Cpus_allowed_list /proc/self/status; sleep 600", resources={"requests": amount, "limits": amount})
+        self.place("own", "grep Cpus_allowed_list /proc/self/status; sleep 600",
+                   resources={"requests": amount, "limits": amount})
         own = self.kubectl.log_of("own").split()[-1]
         self.place("others", "sleep 1; grep Cpus_allowed_list /proc/self/status; sleep 600")
         others = self.kubectl.log_of("others").split()[-1]
@@ -71,7 +74,8 @@ class Managers(unittest.TestCase):
         self.place("ipc", "cat /proc/sys/kernel/msgmax; sleep 600", securityContext=sysctls(kernel__msgmax="12345"))
         self.assertEqual(self.kubectl.log_of("ipc"), "12345")
         ports = sysctls(net__ipv4__ip_local_port_range="2000 3000")
-        self.place("net", "cat /proc/sys/net/ipv4/ip_local_port_range; sleep 600", {"spillway.io/network": "loopback"}, securityContext=ports)
+        self.place("net", "cat /proc/sys/net/ipv4/ip_local_port_range; sleep 600", {"spillway.io/network": "loopback"},
+                   securityContext=ports)
         self.assertEqual(self.kubectl.log_of("net").split(), ["2000", "3000"])
         self.place("cut-off", "sleep 600", securityContext=ports)
         self.assertEqual(self.reason("cut-off"), "SysctlForbidden")
@@ -90,12 +94,17 @@ class Managers(unittest.TestCase):
         # The containers' last actions go to one file of the host, in the order they happen: for that they must not be
         # confined.
         self.process.stop()
-        self.process = self.enterContext(one_node(self.folder, "--config", self.folder / "kubelet.yaml", "--process-isolation=none"))
+        self.process = self.enterContext(one_node(self.folder, "--config", self.folder / "kubelet.yaml",
+                                                  "--process-isolation=none"))
         self.api, self.kubectl = self.process.api, self.process.kubectl
         marks = self.folder / "marks"
         for name, more in (("web", {}), ("dns", {"priorityClassName": "system-cluster-critical"})):
-            self.place(name, f"trap 'echo {name} $(date +%s%N) >> {marks}; exit 0' TERM; echo up; while :; do sleep 0.05; done",
-                       terminationGracePeriodSeconds=60, **more)
+            self.place(
+                name,
+                f"trap 'echo {name} $(date +%s%N) >> {marks}; exit 0' TERM; echo up; while :; do sleep 0.05; done",
+                terminationGracePeriodSeconds=60,
+                **more,
+            )
             self.kubectl.log_of(name)
         begun = time.monotonic()
         self.process.stop()

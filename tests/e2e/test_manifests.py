@@ -1,4 +1,6 @@
-"""`spillway up --manifests DIR`: a folder's objects come up in whatever order the files have, follow their files, and mistakes have a place."""
+"""`spillway up --manifests DIR`: a folder's objects come up in whatever order the files have, follow their files, and
+mistakes have a place.
+"""
 import json
 import re
 import shutil
@@ -6,10 +8,13 @@ import unittest
 
 from harness import needs, one_node, run, wait_for, workspace
 
-DEFINITION = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "taps.e.io"},
-              "spec": {"group": "e.io", "scope": "Cluster", "names": {"plural": "taps", "singular": "tap", "kind": "Tap", "listKind": "TapList"},
+DEFINITION = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+              "metadata": {"name": "taps.e.io"},
+              "spec": {"group": "e.io", "scope": "Cluster",
+                       "names": {"plural": "taps", "singular": "tap", "kind": "Tap", "listKind": "TapList"},
                        "versions": [{"name": "v1", "served": True, "storage": True,
-                                     "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}}
+                                     "schema": {"openAPIV3Schema": {"type": "object",
+                                                                    "x-kubernetes-preserve-unknown-fields": True}}}]}}
 SHOP = """# The shop.
 apiVersion: v1
 kind: Namespace
@@ -45,7 +50,8 @@ class Manifests(unittest.TestCase):
         return (self.api.find(SETTINGS) or {}).get("data", {}).get("word")
 
     def test_objects_follow_their_files(self):
-        (self.manifests / "a-tap.json").write_text(json.dumps({"apiVersion": "e.io/v1", "kind": "Tap", "metadata": {"name": "t"}}))
+        (self.manifests / "a-tap.json").write_text(
+            json.dumps({"apiVersion": "e.io/v1", "kind": "Tap", "metadata": {"name": "t"}}))
         (self.manifests / "b-definition.json").write_text(json.dumps(DEFINITION))
         (self.manifests / "shop.yaml").write_text(SHOP % "first")
         (self.manifests / "notes.txt").write_text("no manifest")
@@ -59,7 +65,8 @@ class Manifests(unittest.TestCase):
         wait_for("the change", lambda: self.word() == "second")
         self.process.kubectl("delete", "configmap", "-n", "shop", "settings")
         (self.manifests / "new.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: new}\n")
-        wait_for("an object of a new file, in the namespace default", lambda: self.api.find("/api/v1/namespaces/default/configmaps/new"))
+        wait_for("an object of a new file, in the namespace default",
+                 lambda: self.api.find("/api/v1/namespaces/default/configmaps/new"))
         wait_for("the removed object to come back", lambda: self.word() == "second", 90)
 
     def test_a_folder_that_does_not_exist_is_refused_before_anything_starts(self):

@@ -1,4 +1,6 @@
-"""Nodes with containers and nodes with processes in one `spillway up`: which pod goes where, and the sentence for one that cannot go anywhere."""
+"""Nodes with containers and nodes with processes in one `spillway up`: which pod goes where, and the sentence for one
+that cannot go anywhere.
+"""
 import re
 import shutil
 import unittest
@@ -22,8 +24,10 @@ class MixedNodes(unittest.TestCase):
         containerd.import_image()
         cls.kubeconfig = cls.folder / "kubeconfig"
         cls.process = cls.enterClassContext(running(
-            cls.folder, "up", "--data-dir", cls.folder / "data", "--state-dir", cls.folder / "state", "--port", "0", "--write-kubeconfig", cls.kubeconfig,
-            "--node-name", "n", "--node-memory", "256Mi", "--process-nodes", "1", f"--container-runtime-endpoint=unix://{containerd.socket}"))
+            cls.folder, "up", "--data-dir", cls.folder / "data", "--state-dir", cls.folder / "state", "--port", "0",
+            "--write-kubeconfig", cls.kubeconfig,
+            "--node-name", "n", "--node-memory", "256Mi", "--process-nodes", "1",
+            f"--container-runtime-endpoint=unix://{containerd.socket}"))
         cls.api = serving(cls.process, cls.kubeconfig)
         cls.kubectl = Kubectl(cls.kubeconfig)
         wait_for("the nodes", lambda: sorted(cls.api.nodes_ready()) == ["n", "n-process"])

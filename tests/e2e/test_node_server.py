@@ -1,7 +1,8 @@
 """A node's own HTTPS server: which clients it lets in, to which pages, the contents of these compared with a kubelet's,
 and that Prometheus can read all of its metrics.
 
-samples/ holds what a kubelet 1.32 answered. Every member of it must be in our answer, but for those in the ABSENT lists; docs/compat says why.
+samples/ holds what a kubelet 1.32 answered. Every member of it must be in our answer, but for those in the ABSENT
+lists; docs/compat says why.
 """
 import json
 import pathlib
@@ -17,15 +18,18 @@ from harness import Api, ApiError, can_write_cgroups, needs, PATIENCE, pod, runn
 
 METRICS = ("/metrics", "/metrics/resource", "/metrics/cadvisor", "/metrics/slis")
 # Names that are upstream's, which promtool would like to be others.
-UPSTREAM_NAMES = {"kubelet_evictions", "resource_scrape_error", "container_memory_rss", "machine_cpu_cores", "cadvisor_version_info"}
+UPSTREAM_NAMES = {"kubelet_evictions", "resource_scrape_error", "container_memory_rss", "machine_cpu_cores",
+                  "cadvisor_version_info"}
 
 
 SAMPLES = pathlib.Path(__file__).parent / "samples"
 ABSENT_IN_SUMMARY = re.compile(r"pods\[\]\.volume\b")
 # Fields of a spec that the agent does not read, volumes, and fields that the test itself changes in the sample.
-ABSENT_IN_POD = re.compile(r"metadata\.annotations\b|spec\.(volumes|dnsPolicy|automountServiceAccountToken|enableServiceLinks)\b|"
-                           r"spec\.(initContainers|containers)\[\]\.(imagePullPolicy|terminationMessage\w+|volumeMounts|args|lifecycle)\b|"
-                           r"status\.containerStatuses\[\]\.volumeMounts\b")
+ABSENT_IN_POD = re.compile(
+    r"metadata\.annotations\b|spec\.(volumes|dnsPolicy|automountServiceAccountToken|enableServiceLinks)\b|"
+    r"spec\.(initContainers|containers)\[\]\.(imagePullPolicy|terminationMessage\w+|volumeMounts|args|lifecycle)\b|"
+    r"status\.containerStatuses\[\]\.volumeMounts\b"
+)
 
 
 def members(document, at=""):
@@ -71,13 +75,16 @@ class NodeServer(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = cls.enterClassContext(workspace())
         cls.kubeconfig = cls.folder / "kubeconfig"
-        server = cls.enterClassContext(running(cls.folder, "apiserver", "--data-dir", cls.folder / "data", "--port", "0", "--write-kubeconfig", cls.kubeconfig))
+        server = cls.enterClassContext(running(cls.folder, "apiserver", "--data-dir", cls.folder / "data", "--port",
+                                               "0", "--write-kubeconfig", cls.kubeconfig))
         cls.api = serving(server, cls.kubeconfig)
-        cls.agent = cls.enterClassContext(running(cls.folder, "agent", "--kubeconfig", cls.kubeconfig, "--node-name", "n", "--node-ip", "127.0.0.1", "--port", "0",
+        cls.agent = cls.enterClassContext(running(cls.folder, "agent", "--kubeconfig", cls.kubeconfig, "--node-name",
+                                                  "n", "--node-ip", "127.0.0.1", "--port", "0",
                                       "--node-memory", "256Mi", "--state-dir", cls.folder / "state"))
         wait_for("the node", lambda: cls.api.nodes_ready() == ["n"])
         cls.port = cls.api.get("/api/v1/nodes/n")["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"]
-        cls.api.create("/api/v1/namespaces/default/pods", pod("web", ["sh", "-c", "echo hello; exec tail -f /dev/null"], nodeName="n",
+        cls.api.create("/api/v1/namespaces/default/pods",
+                       pod("web", ["sh", "-c", "echo hello; exec tail -f /dev/null"], nodeName="n",
                                                               resources={"limits": {"memory": "64Mi"}}))
         wait_for("the pod", lambda: cls.api.pod_phases().get("web") == "Running")
 
@@ -94,9 +101,11 @@ class NodeServer(unittest.TestCase):
             self.api.create(f"{rbac}/clusterroles", {"metadata": {"name": name}, "rules": [
                 {"apiGroups": [""], "resources": [f"nodes/{each}" for each in subresources], "verbs": ["get"]}]})
             self.api.create(f"{rbac}/clusterrolebindings", {
-                "metadata": {"name": name}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+                "metadata": {"name": name},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
                 "subjects": [{"kind": "ServiceAccount", "namespace": "default", "name": name}]})
-        return self.api.create(f"/api/v1/namespaces/default/serviceaccounts/{name}/token", {"spec": {}})["status"]["token"]
+        return self.api.create(f"/api/v1/namespaces/default/serviceaccounts/{name}/token",
+                               {"spec": {}})["status"]["token"]
 
     def test_strangers_stay_outside(self):
         self.assertEqual(code_of(self.node(), "/pods"), (401, "Unauthorized"))
@@ -114,11 +123,13 @@ class NodeServer(unittest.TestCase):
             self.assertEqual(code_of(node, path)[0], 403, path)
         self.assertEqual(code_of(node, "/stats/summary", "POST")[0], 403)
 
-    def test_nobody_else_answers_for_a_node(self):
+    def test_no_other_server_answers_for_a_node(self):
         """A node says itself where it lives: another agent, or the API server, is not it."""
-        for name, port, words in (("elsewhere", self.port, 'belongs to "system:node:n"'), ("back", self.api.port, "leads back to this server")):
+        for name, port, words in (("elsewhere", self.port, 'belongs to "system:node:n"'),
+                                  ("back", self.api.port, "leads back to this server")):
             self.api.create("/api/v1/nodes", {"metadata": {"name": name}, "status": {
-                "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}], "daemonEndpoints": {"kubeletEndpoint": {"Port": port}}}})
+                "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+                "daemonEndpoints": {"kubeletEndpoint": {"Port": port}}}})
             code, said = code_of(self.api, f"/api/v1/nodes/{name}/proxy/api/v1/secrets")
             self.assertEqual(code, 503, said)
             self.assertIn(words, said)
@@ -145,13 +156,16 @@ class NodeServer(unittest.TestCase):
         self.assertEqual((config["port"], config["enableServer"], config["maxPods"]), (self.port, True, 110))
         self.assertEqual(config["evictionHard"]["memory.available"], "25Mi", "the default of a node of this size")
         state = node.get("/debug/spillway")
-        self.assertLessEqual({"admission", "decisions", "loop", "managers", "reaction", "requestGate", "runtime", "shutdown", "staticPods"}, set(state))
+        self.assertLessEqual({"admission", "decisions", "loop", "managers", "reaction", "requestGate", "runtime",
+                              "shutdown", "staticPods"}, set(state))
         self.assertEqual(list(state), sorted(state), "members in a stable order")
         self.assertEqual(state["runtime"], {"pods": 1})
         self.assertTrue(state["node"]["registered"])
         self.assertTrue(state["allocatable"]["pods"]["enforced"])
-        wait_for("a lease renewed in its time", lambda: (node.get("/debug/spillway")["lease"]["renewalAgeSeconds"] or 99) < 20)
-        wait_for("figures of the pod", lambda: {"filesystem", "node", "pods"} <= set(node.get("/debug/spillway")["statistics"]["ageSeconds"]))
+        wait_for("a lease renewed in its time",
+                 lambda: (node.get("/debug/spillway")["lease"]["renewalAgeSeconds"] or 99) < 20)
+        wait_for("figures of the pod",
+                 lambda: {"filesystem", "node", "pods"} <= set(node.get("/debug/spillway")["statistics"]["ageSeconds"]))
         self.assertEqual([each["phase"] for each in state["pods"]], ["Running"])
         self.assertEqual(node.get("/stats/summary")["node"]["nodeName"], "n")
         self.assertEqual(code_of(node, "/pods", "DELETE")[0], 405)
@@ -169,7 +183,8 @@ class NodeServer(unittest.TestCase):
         self.assertRegex(found["containers"][0]["usage"]["cpu"], r"^[0-9]+n$")
         if shutil.which("kubectl"):
             for what, name in (("nodes", "n"), ("pods", "web")):
-                done = subprocess.run(["kubectl", "--kubeconfig", self.kubeconfig, "--cache-dir", self.folder / "cache", "top", what],
+                done = subprocess.run(["kubectl", "--kubeconfig", self.kubeconfig, "--cache-dir", self.folder / "cache",
+                                       "top", what],
                                       capture_output=True, text=True, timeout=PATIENCE)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertRegex(done.stdout, rf"NAME +CPU\(cores\).*\n{name} +\d+m")
@@ -177,7 +192,8 @@ class NodeServer(unittest.TestCase):
     def test_the_summary_has_every_member_of_a_kubelets(self):
         node = self.node("certificate")
         ours = wait_for("the first walk of the pod's files", lambda: next(
-            (summary for summary in [node.get("/stats/summary")] if any("ephemeral-storage" in each for each in summary["pods"])), None))
+            (summary for summary in [node.get("/stats/summary")]
+             if any("ephemeral-storage" in each for each in summary["pods"])), None))
         wanted = members(json.loads((SAMPLES / "summary.json").read_text()))
         missing = {path for path in wanted - members(ours) if not ABSENT_IN_SUMMARY.match(path)}
         if not has_interface("eth0"):
@@ -199,9 +215,11 @@ class NodeServer(unittest.TestCase):
             spec.pop(gone)
         for container in spec["containers"] + spec["initContainers"]:
             container.pop("volumeMounts", None)
-            container.update(command=["sh", "-c", "exit 0" if container["name"] == "init" else "exec tail -f /dev/null"], args=[])
+            container.update(command=["sh", "-c", "exit 0" if container["name"] == "init"
+                                      else "exec tail -f /dev/null"], args=[])
         spec["containers"][0]["lifecycle"].pop("preStop")
-        self.api.create("/api/v1/namespaces/default/pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": "web"}},
+        self.api.create("/api/v1/namespaces/default/pods",
+                        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": "web"}},
                                                             "spec": {**spec, "nodeName": "n"}})
         self.addCleanup(self.api.delete, f"/api/v1/namespaces/default/pods/{name}", 0)
         wait_for("the pod", lambda: self.api.pod_phases().get(name) == "Running")
@@ -213,14 +231,18 @@ class NodeServer(unittest.TestCase):
         wait_for(lambda: f"{missing()}", lambda: not missing())
 
     def test_top_shows_a_load_that_is_known(self):
-        self.api.create("/api/v1/namespaces/default/pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "load"}, "spec": {
+        self.api.create("/api/v1/namespaces/default/pods",
+                        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "load"}, "spec": {
             "nodeName": "n", "terminationGracePeriodSeconds": 1, "containers": [
-                {"name": "memory", "image": "none", "command": ["spillway", "stress", "--memory", "48Mi", "--hold", "1h"]},
-                {"name": "processor", "image": "none", "command": ["sh", "-c", "while :; do :; done"], "resources": {"limits": {"cpu": "200m"}}}]}})
+                {"name": "memory", "image": "none",
+                 "command": ["spillway", "stress", "--memory", "48Mi", "--hold", "1h"]},
+                {"name": "processor", "image": "none", "command": ["sh", "-c", "while :; do :; done"],
+                 "resources": {"limits": {"cpu": "200m"}}}]}})
         self.addCleanup(self.api.delete, "/api/v1/namespaces/default/pods/load", 0)
 
         def usage():
-            found = [each for each in self.api.get("/apis/metrics.k8s.io/v1beta1/namespaces/default/pods")["items"] if each["metadata"]["name"] == "load"]
+            found = [each for each in self.api.get("/apis/metrics.k8s.io/v1beta1/namespaces/default/pods")["items"]
+                     if each["metadata"]["name"] == "load"]
             each = {container["name"]: container["usage"] for pod in found for container in pod["containers"]}
             return each if len(each) == 2 else {}
 
@@ -235,18 +257,24 @@ class NodeServer(unittest.TestCase):
 
     def test_a_configuration_says_who_is_let_in(self):
         config = self.folder / "open.yaml"
-        config.write_text("{apiVersion: kubelet.config.k8s.io/v1beta1, kind: KubeletConfiguration, authentication: {anonymous: {enabled: true}}, "
-                          "authorization: {mode: AlwaysAllow}}")
-        with running(self.folder, "agent", "--kubeconfig", self.kubeconfig, "--config", config, "--node-name", "open", "--node-ip", "127.0.0.1",
+        config.write_text(
+            "{apiVersion: kubelet.config.k8s.io/v1beta1, kind: KubeletConfiguration, authentication: {anonymous:"
+            " {enabled: true}}, authorization: {mode: AlwaysAllow}}"
+        )
+        with running(self.folder, "agent", "--kubeconfig", self.kubeconfig, "--config", config, "--node-name", "open",
+                     "--node-ip", "127.0.0.1",
                      "--port", "0", "--node-memory", "64Mi", "--state-dir", self.folder / "state"):
             self.addCleanup(self.api.delete, "/api/v1/nodes/open")
             wait_for("the node", lambda: "open" in self.api.nodes_ready())
-            node = Node(self.kubeconfig, self.api.get("/api/v1/nodes/open")["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"], None)
+            node = Node(self.kubeconfig,
+                        self.api.get("/api/v1/nodes/open")["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"],
+                        None)
             self.addCleanup(node.close)
             self.assertEqual(code_of(node, "/pods")[0], 200)
 
     def test_an_agent_of_old_times_reports_out_of_disk(self):
-        with running(self.folder, "agent", "--kubeconfig", self.kubeconfig, "--node-name", "old", "--node-ip", "127.0.0.1", "--port", "0",
+        with running(self.folder, "agent", "--kubeconfig", self.kubeconfig, "--node-name", "old", "--node-ip",
+                     "127.0.0.1", "--port", "0",
                      "--node-memory", "128Mi", "--state-dir", self.folder / "old", "--node-status-compat", "v1.12"):
             def conditions():
                 node = self.api.find("/api/v1/nodes/old")
@@ -263,13 +291,17 @@ class NodeServer(unittest.TestCase):
         def renewed():
             found = self.api.find(lease)
             return found and found["spec"]["renewTime"]
-        with running(self.folder, "agent", "--kubeconfig", self.kubeconfig, "--node-name", "frozen", "--node-ip", "127.0.0.1", "--port", "0",
-                     "--node-memory", "128Mi", "--state-dir", self.folder / "frozen", "--node-lease-duration-seconds", "2") as agent:
+        with running(self.folder, "agent", "--kubeconfig", self.kubeconfig, "--node-name", "frozen", "--node-ip",
+                     "127.0.0.1", "--port", "0",
+                     "--node-memory", "128Mi", "--state-dir", self.folder / "frozen", "--node-lease-duration-seconds",
+                     "2") as agent:
             first = wait_for("the lease", renewed)
             wait_for("a renewal", lambda: renewed() != first)
 
             def rests():
-                """The renewal after which four periods pass without another; one may be under way when the agent is stopped."""
+                """The renewal after which four periods pass without another; one may be under way when the agent is
+                stopped.
+                """
                 last = renewed()
                 time.sleep(2)
                 return last if renewed() == last else None
@@ -288,16 +320,21 @@ class NodeServer(unittest.TestCase):
         pages = {path: wait_for(path, lambda path=path: node.get(path)) for path in METRICS}
         pages["/metrics of the API server"] = self.api.get("/metrics")
         wait_for("figures of the pod", lambda: 'pod="web"' in node.get("/metrics/resource"))
-        pages["/metrics/resource"], pages["/metrics/cadvisor"] = node.get("/metrics/resource"), node.get("/metrics/cadvisor")
+        pages["/metrics/resource"], pages["/metrics/cadvisor"] = node.get("/metrics/resource"), node.get(
+            "/metrics/cadvisor")
         for path, text in pages.items():
             with self.subTest(path):
-                done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=PATIENCE)
-                complaints = [line for line in (done.stdout + done.stderr).splitlines() if line.split()[0] not in UPSTREAM_NAMES]
+                done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True,
+                                      timeout=PATIENCE)
+                complaints = [line for line in (done.stdout + done.stderr).splitlines()
+                              if line.split()[0] not in UPSTREAM_NAMES]
                 self.assertIn(done.returncode, (0, 3), done.stderr)  # 3: a question of style
                 self.assertEqual(complaints, [])
-        for name in ("container_memory_working_set_bytes", "pod_cpu_usage_seconds_total", "node_memory_working_set_bytes", "resource_scrape_error 0"):
+        for name in ("container_memory_working_set_bytes", "pod_cpu_usage_seconds_total",
+                     "node_memory_working_set_bytes", "resource_scrape_error 0"):
             self.assertIn(name, pages["/metrics/resource"])
-        self.assertIn('container_spec_memory_limit_bytes{container="main",namespace="default",pod="web"} 67108864', pages["/metrics/cadvisor"])
+        self.assertIn('container_spec_memory_limit_bytes{container="main",namespace="default",pod="web"} 67108864',
+                      pages["/metrics/cadvisor"])
         self.assertIn('kubelet_node_name{node="n"} 1', pages["/metrics"])
 
 

@@ -1,6 +1,6 @@
-"""`spillway up` with a containerd of its own: images come from an archive, a Deployment runs them, and the containers outlive a killed
-`spillway up`. Nothing of containerd is left at the end, and images are there at the next start. And what it says on a machine without
-containerd.
+"""`spillway up` with a containerd of its own: images come from an archive, a Deployment runs them, and the containers
+outlive a killed `spillway up`. Nothing of containerd is left at the end, and images are there at the next start. And
+what it says on a machine without containerd.
 
 containerd and runc are those that tools/peers unpacks, named by flags.
 """
@@ -17,7 +17,20 @@ import unittest
 import containerd_pods
 import peers
 from containerd_pods import IMAGE, write_image
-from harness import BINARY, Kubectl, PATIENCE, can_write_cgroups, needs, node_cgroups, room_on_disks, run, running, serving, wait_for, workspace
+from harness import (
+    BINARY,
+    Kubectl,
+    PATIENCE,
+    can_write_cgroups,
+    needs,
+    node_cgroups,
+    room_on_disks,
+    run,
+    running,
+    serving,
+    wait_for,
+    workspace,
+)
 from own_containerd import NEEDS
 from test_up import terminal
 
@@ -31,11 +44,13 @@ def programs():
 
 
 def deployment(replicas):
-    container = {"name": "main", "image": IMAGE, "imagePullPolicy": "Never", "command": ["/bin/sh", "-c", "echo begun; exec sleep 1000"]}
+    container = {"name": "main", "image": IMAGE, "imagePullPolicy": "Never",
+                 "command": ["/bin/sh", "-c", "echo begun; exec sleep 1000"]}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
             "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}},
                      "template": {"metadata": {"labels": {"app": "web"}},
-                                  "spec": {"hostNetwork": True, "terminationGracePeriodSeconds": 1, "containers": [container]}}}}
+                                  "spec": {"hostNetwork": True, "terminationGracePeriodSeconds": 1,
+                                           "containers": [container]}}}}
 
 
 def processes_of(folder):
@@ -47,7 +62,8 @@ def processes_of(folder):
                 words = (entry / "cmdline").read_bytes().decode(errors="replace")
             except OSError:
                 continue
-            if f"{folder}/data/containerd/" in words and pathlib.Path(words.split("\0")[0]).name.startswith("containerd"):
+            if f"{folder}/data/containerd/" in words and pathlib.Path(words.split("\0")[0]).name.startswith(
+                "containerd"):
                 found.append(int(entry.name))
     return sorted(found)
 
@@ -58,14 +74,18 @@ def mounts_of(folder):
 
 def plain_pod(name, *command):
     container = {"name": "main", "image": IMAGE, "imagePullPolicy": "Never", "command": list(command)}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"terminationGracePeriodSeconds": 1, "containers": [container]}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+            "spec": {"terminationGracePeriodSeconds": 1, "containers": [container]}}
 
 
 def run_with_network(folder):
-    """Where CNI plug-ins are installed: without a wish for a runtime, pods have images and addresses, and reach each other."""
+    """Where CNI plug-ins are installed: without a wish for a runtime, pods have images and addresses, and reach each
+    other.
+    """
     archive, kubeconfig = folder / "busybox.tar", folder / "kubeconfig"
     write_image(archive)
-    with running(folder, "up", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig, "--node-name", "n", "--runtime", "auto",
+    with running(folder, "up", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig,
+                 "--node-name", "n", "--runtime", "auto",
                  *programs()) as process:
         api, kubectl = serving(process, kubeconfig), Kubectl(kubeconfig)
         wait_for(lambda: f"the node; {process.tail()}", lambda: process.running() and api.nodes_ready() == ["n"])
@@ -73,10 +93,12 @@ def run_with_network(folder):
         assert imported == (0, f"{IMAGE}\n", ""), imported
         api.create(PODS, plain_pod("server", "/bin/busybox", "httpd", "-f", "-p", "80", "-h", "/bin"))
         api.create(PODS, plain_pod("client", "/bin/sleep", "1000"))
-        wait_for(lambda: f"the pods; {api.pod_phases()}", lambda: api.pod_phases() == {"client": "Running", "server": "Running"})
+        wait_for(lambda: f"the pods; {api.pod_phases()}",
+                 lambda: api.pod_phases() == {"client": "Running", "server": "Running"})
         status = api.get(f"{PODS}/server")["status"]
         assert status["podIP"].startswith("10.244.0."), status
-        fetched = kubectl("exec", "client", "--", "/bin/sh", "-c", f"busybox wget -q -O - http://{status['podIP']}/busybox | busybox wc -c")
+        fetched = kubectl("exec", "client", "--", "/bin/sh", "-c",
+                          f"busybox wget -q -O - http://{status['podIP']}/busybox | busybox wc -c")
         assert int(fetched) == containerd_pods.BUSYBOX.stat().st_size, fetched
         assert process.stop() == 0, process.tail()
     assert (processes_of(folder), mounts_of(folder)) == ([], [])
@@ -95,7 +117,8 @@ class OwnImages(unittest.TestCase):
 
     def up(self, *more):
         (self.folder / "kubeconfig").unlink(missing_ok=True)
-        return running(self.folder, "up", "--data-dir", self.folder / "data", "--state-dir", self.folder / "state", "--port", "0", "--write-kubeconfig",
+        return running(self.folder, "up", "--data-dir", self.folder / "data", "--state-dir", self.folder / "state",
+                       "--port", "0", "--write-kubeconfig",
                        self.folder / "kubeconfig", "--node-name", "n", "--runtime", "containerd", *programs(), *more)
 
     def begin(self, process):
@@ -118,15 +141,18 @@ class OwnImages(unittest.TestCase):
         return found
 
     def running_pods(self, count):
-        return wait_for(lambda: f"{count} pods to run; {self.api.pod_phases()}", lambda: (lambda found: found if len(found) == count else None)(self.containers()))
+        return wait_for(lambda: f"{count} pods to run; {self.api.pod_phases()}",
+                        lambda: (lambda found: found if len(found) == count else None)(self.containers()))
 
     def test_images_run_and_outlive_a_killed_up(self):
         with self.up() as process:
             self.begin(process)
             node = self.api.get("/api/v1/nodes/n")
-            self.assertTrue(node["status"]["nodeInfo"]["containerRuntimeVersion"].startswith("containerd://"), node["status"]["nodeInfo"])
+            self.assertTrue(node["status"]["nodeInfo"]["containerRuntimeVersion"].startswith("containerd://"),
+                            node["status"]["nodeInfo"])
             self.assertEqual(self.images("import", self.archive), f"{IMAGE}\n")
-            listed = {name for each in json.loads(self.images("list", "-o", "json"))["images"] for name in each["repoTags"]}
+            listed = {name for each in json.loads(self.images("list", "-o", "json"))["images"]
+                      for name in each["repoTags"]}
             self.assertIn(IMAGE, listed)
             self.api.create("/apis/apps/v1/namespaces/default/deployments", deployment(2))
             first = self.running_pods(2)
@@ -148,11 +174,13 @@ class OwnImages(unittest.TestCase):
         self.assertEqual(processes_of(self.folder), [])
         self.assertEqual(mounts_of(self.folder), [])
         self.assertEqual(node_cgroups(self.folder / "data"), [])
-        self.assertEqual(sorted(os.listdir(self.folder / "data/containerd")), ["config.toml", "containerd.log", "root"])  # network namespaces lie in state
+        # network namespaces lie in state
+        self.assertEqual(sorted(os.listdir(self.folder / "data/containerd")), ["config.toml", "containerd.log", "root"])
         with self.up() as process:
             self.begin(process)
             again = self.running_pods(2)
-            self.assertEqual({identity for identity, _ in again.values()} & {identity for identity, _ in first.values()}, set())
+            self.assertEqual({identity for identity, _ in again.values()}
+                             & {identity for identity, _ in first.values()}, set())
 
     def test_containerd_that_is_killed_is_started_again(self):
         with self.up() as process:
@@ -162,15 +190,20 @@ class OwnImages(unittest.TestCase):
             first = self.running_pods(1)
             pid = int((self.folder / "data/containerd/process").read_text().split()[0])
             os.kill(pid, 9)
-            wait_for("another containerd", lambda: int((self.folder / "data/containerd/process").read_text().split()[0]) != pid)
+            wait_for("another containerd",
+                     lambda: int((self.folder / "data/containerd/process").read_text().split()[0]) != pid)
             wait_for("it to answer", lambda: run("images", "list", "--data-dir", self.folder / "data")[0] == 0)
             self.assertEqual(self.running_pods(1), first)
             self.assertEqual(self.kubectl("logs", sorted(first)[0]), "begun\n")
 
     def test_by_itself_it_takes_containerd_and_pods_have_addresses(self):
         """In a mount namespace where the plug-ins lie at their usual place."""
-        place = "mount --make-rprivate /; mount -t tmpfs none /opt; mkdir -p /opt/cni/bin; mount --bind \"$0\" /opt/cni/bin; exec \"$@\""
-        done = subprocess.run(["unshare", "-m", "sh", "-ec", place, peers.ROOT / "usr/lib/cni", sys.executable, __file__, "--network", self.folder],
+        place = (
+            'mount --make-rprivate /; mount -t tmpfs none /opt; mkdir -p /opt/cni/bin; mount --bind "$0" /opt/cni/bin;'
+            ' exec "$@"'
+        )
+        done = subprocess.run(["unshare", "-m", "sh", "-ec", place, peers.ROOT / "usr/lib/cni", sys.executable,
+                               __file__, "--network", self.folder],
                               capture_output=True, text=True, timeout=4 * PATIENCE)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
@@ -181,7 +214,8 @@ class OwnImages(unittest.TestCase):
             self.assertEqual(stat.S_IMODE(base.stat().st_mode), 0o700)
             self.assertEqual(base.stat().st_uid, 0)
             for path in (base, base / "containerd.sock"):
-                refused = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "cat", path], capture_output=True, text=True,
+                refused = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "cat", path],
+                                         capture_output=True, text=True,
                                          timeout=PATIENCE)
                 self.assertNotEqual(refused.returncode, 0)
                 self.assertIn("Permission denied", refused.stderr)
@@ -202,13 +236,16 @@ class OwnImages(unittest.TestCase):
             self.assertEqual([line for line in sockets.splitlines() if " @" in line and "containerd" in line], [])
 
     def test_layers_stay_inside_their_image(self):
-        """Names upwards, absolute names, links and hard links out of the layer, devices: nothing is written or read beside the image."""
+        """Names upwards, absolute names, links and hard links out of the layer, devices: nothing is written or read
+        beside the image.
+        """
         away, escape = self.folder / "away", "../" * 20
         away.mkdir()
         (away / "secret").write_text("of the machine")
         entries = [("/absolute-name", b"x", {}), (f"{escape}upwards", b"x", {}), ("data/../../../middle", b"x", {}),
                    ("out", None, {"type": tarfile.SYMTYPE, "linkname": str(away)}), ("out/through-a-link", b"x", {}),
-                   ("up", None, {"type": tarfile.SYMTYPE, "linkname": escape + str(away).strip("/")}), ("up/through-another", b"x", {}),
+                   ("up", None, {"type": tarfile.SYMTYPE, "linkname": escape + str(away).strip("/")}),
+                   ("up/through-another", b"x", {}),
                    ("disk", None, {"type": tarfile.BLKTYPE, "devmajor": 7, "devminor": 0, "mode": 0o666}),
                    ("memory", None, {"type": tarfile.CHRTYPE, "devmajor": 1, "devminor": 1, "mode": 0o666})]
         hard = [("hard", None, {"type": tarfile.LNKTYPE, "linkname": escape + str(away / "secret").strip("/")})]
@@ -224,9 +261,11 @@ class OwnImages(unittest.TestCase):
                 self.api.create(PODS, made)
 
             def states():
-                return {each["metadata"]["name"]: each["status"].get("containerStatuses", [{}])[0].get("state", {}) for each in self.api.get(PODS)["items"]}
+                return {each["metadata"]["name"]: each["status"].get("containerStatuses", [{}])[0].get("state", {})
+                        for each in self.api.get(PODS)["items"]}
             seen = wait_for(lambda: f"an end of both: {states()}", lambda: (found := states()) and all(
-                "running" in each or each.get("waiting", {}).get("reason", "").startswith(("Create", "Err", "Image")) for each in found.values()) and found)
+                "running" in each or each.get("waiting", {}).get("reason", "").startswith(("Create", "Err", "Image"))
+                for each in found.values()) and found)
             print(f"layers that lead out: { {name: next(iter(state)) for name, state in seen.items()} }", flush=True)
             if "running" in seen["links"]:
                 for path in ("/disk", "/memory"):
@@ -234,17 +273,20 @@ class OwnImages(unittest.TestCase):
             if "running" in seen["hard"]:
                 self.kubectl("exec", "hard", "--", "/bin/cat", "/hard", code=1)
         self.assertEqual(sorted(os.listdir(away)), ["secret"])
-        self.assertEqual([name for name in ("absolute-name", "upwards", "middle") if (pathlib.Path("/") / name).exists() or list(self.folder.glob(name))], [])
+        self.assertEqual([name for name in ("absolute-name", "upwards", "middle") if (pathlib.Path("/") / name).exists()
+                          or list(self.folder.glob(name))], [])
 
     def test_it_says_what_it_would_start(self):
-        code, out, error = run("up", "--runtime", "containerd", *programs(), "--data-dir", self.folder / "data", "--print-config")
+        code, out, error = run("up", "--runtime", "containerd", *programs(), "--data-dir", self.folder / "data",
+                               "--print-config")
         self.assertEqual((code, error), (0, ""))
         self.assertIn(f"unix://{self.folder}/data/containerd/containerd.sock", out)
         self.assertIn(f'#   root = "{self.folder}/data/containerd/root"', out)
         self.assertFalse((self.folder / "data").exists())
 
 
-@needs(shutil.which("containerd", path=MACHINE_PATH) is None and can_write_cgroups(), "needs root, cgroups that can be written, and no installed containerd")
+@needs(shutil.which("containerd", path=MACHINE_PATH) is None and can_write_cgroups(),
+       "needs root, cgroups that can be written, and no installed containerd")
 class Texts(unittest.TestCase):
     """On a machine without containerd."""
 
@@ -252,17 +294,21 @@ class Texts(unittest.TestCase):
         self.folder = self.enterContext(workspace())
 
     def test_containerd_is_wished_for_and_absent(self):
-        done = subprocess.run([BINARY, "up", "--runtime", "containerd", "--data-dir", self.folder / "data"], env={**os.environ, "PATH": MACHINE_PATH},
+        done = subprocess.run([BINARY, "up", "--runtime", "containerd", "--data-dir", self.folder / "data"],
+                              env={**os.environ, "PATH": MACHINE_PATH},
                               capture_output=True, text=True, timeout=PATIENCE)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("--runtime: containerd is not complete on this machine; install it: apt install containerd ", done.stderr)
+        self.assertIn("--runtime: containerd is not complete on this machine; install it: apt install containerd ",
+                      done.stderr)
         self.assertFalse((self.folder / "data").exists())
 
     def test_the_first_screen_names_what_images_need(self):
-        flags = ["up", "--data-dir", self.folder / "data", "--port", "0", "--write-kubeconfig", self.folder / "kubeconfig", "--node-name", "n", *room_on_disks()]
+        flags = ["up", "--data-dir", self.folder / "data", "--port", "0", "--write-kubeconfig",
+                 self.folder / "kubeconfig", "--node-name", "n", *room_on_disks()]
         with terminal(*flags, PATH=MACHINE_PATH) as shown:
             shown.wait_for("Stop ")
-            self.assertRegex(shown.text(), r"Images .* apt install containerd .*runc, then start again: pods run images\n")
+            self.assertRegex(shown.text(),
+                             r"Images .* apt install containerd .*runc, then start again: pods run images\n")
             self.assertEqual(shown.interrupt(), 0)
 
     def test_a_runtime_that_cannot_be(self):

@@ -1,5 +1,6 @@
-"""The packages of the program under test: made twice they are equal; the .deb is installed in a fresh root, its units are started as they say, upgraded,
-removed and purged; the image runs in containerd, the archive in a root without its libraries; kustomize and the chart give objects the server takes."""
+"""The packages of the program under test: made twice they are equal; the .deb is installed in a fresh root, its units
+are started as they say, upgraded, removed and purged; the image runs in containerd, the archive in a root without its
+libraries; kustomize and the chart give objects the server takes."""
 import contextlib
 import gzip
 import hashlib
@@ -20,16 +21,32 @@ import man_pages  # noqa: E402
 import containerd_pods
 import fresh_root
 import peers
-from harness import Api, BINARY, can_write_cgroups, end_cgroups, Kubectl, needs, pod, room_on_disks, ROOT, run, running, serving, wait_for, workspace
+from harness import (
+    Api,
+    BINARY,
+    can_write_cgroups,
+    end_cgroups,
+    Kubectl,
+    needs,
+    pod,
+    room_on_disks,
+    ROOT,
+    run,
+    running,
+    serving,
+    wait_for,
+    workspace,
+)
 
 PACKAGE = ROOT / "packaging/package.py"
-VERSION, LATER = "0.1.0", "0.1.1"
+VERSION, LATER = "0.2.0", "0.2.1"
 UNITS = ("up", "apiserver", "agent", "controller", "companion")
 HOG = ["spillway", "stress", "--memory", "400Mi", "--rate", "60Mi/s", "--hold", "1h"]
 
 
 def package(out, *more, **environment):
-    done = subprocess.run([sys.executable, PACKAGE, "--binary", BINARY, "--out", out, *more], capture_output=True, text=True, check=False,
+    done = subprocess.run([sys.executable, PACKAGE, "--binary", BINARY, "--out", out, *more], capture_output=True,
+                          text=True, check=False,
                           env={**os.environ, **environment}, umask=0o077 if environment else -1)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -75,10 +92,12 @@ class Made(unittest.TestCase):
             package(folder, "--version", VERSION, "--only", "kubernetes", SOURCE_DATE_EPOCH="1000000000")
             with tarfile.open(the("_kubernetes.tar.gz", folder=folder)) as archive:
                 self.assertEqual({member.mtime for member in archive}, {1000000000})
-            self.assertEqual(json.loads(the(".spdx.json", folder=folder).read_text())["creationInfo"]["created"], "2001-09-09T01:46:40Z")
+            self.assertEqual(json.loads(the(".spdx.json", folder=folder).read_text())["creationInfo"]["created"],
+                             "2001-09-09T01:46:40Z")
 
     def test_wrong_command_lines(self):
-        for words, reason in ((["--binary", "/nonexistent"], "not a program"), (["--binary", BINARY, "--only", "rpm"], "expected some of deb,image"), ([], "--binary")):
+        for words, reason in ((["--binary", "/nonexistent"], "not a program"),
+                              (["--binary", BINARY, "--only", "rpm"], "expected some of deb,image"), ([], "--binary")):
             done = subprocess.run([sys.executable, PACKAGE, *words], capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 2)
             self.assertIn(reason, done.stderr)
@@ -90,16 +109,19 @@ class Made(unittest.TestCase):
         self.assertEqual(len(set(identifiers)), len(identifiers))
         related = {(row["relationshipType"], row["relatedSpdxElement"]) for row in bill["relationships"]}
         self.assertEqual({element for _, element in related}, set(identifiers))
-        paths = re.findall(r"=> (/\S+)", subprocess.run(["ldd", BINARY], capture_output=True, text=True, check=True).stdout)
+        paths = re.findall(r"=> (/\S+)",
+                           subprocess.run(["ldd", BINARY], capture_output=True, text=True, check=True).stdout)
         for path in paths:
-            found = subprocess.run(["dpkg-query", "-S", f"*/{pathlib.Path(path).name}"], capture_output=True, text=True, check=True).stdout
+            found = subprocess.run(["dpkg-query", "-S", f"*/{pathlib.Path(path).name}"], capture_output=True, text=True,
+                                   check=True).stdout
             owners = {line.split(":")[0] for line in found.splitlines()}
             self.assertTrue(owners & set(names), f"{path} of {owners}")
         compiled_in = names_of(bill, "CONTAINS")
         self.assertLess({"preact", "uplot", "libcli11-dev"}, compiled_in)
         # Packages that are compiled into the program have their notice in the program's copyright file.
         notice = (ROOT / "packaging/debian/copyright").read_text()
-        words = {"preact": "Preact", "uplot": "uPlot", "libcli11-dev": "(CLI11)", "libboost1.81-dev": "Boost.Asio", "libboost-url1.81-dev": "URL)"}
+        words = {"preact": "Preact", "uplot": "uPlot", "libcli11-dev": "(CLI11)", "libboost1.81-dev": "Boost.Asio",
+                 "libboost-url1.81-dev": "URL)"}
         self.assertEqual({name for name in compiled_in if name not in words or words[name] not in notice}, set())
         licences = set(re.findall(r"^License: (.*)$", notice, re.M))
         self.assertLessEqual({"Apache-2.0", "Expat", "BSD-3-clause", "BSL-1.0"}, licences)
@@ -109,7 +131,9 @@ class Made(unittest.TestCase):
             self.assertEqual(program, hashlib.sha256((folder / "usr/bin/spillway").read_bytes()).hexdigest())
 
     def test_the_program_is_hardened(self):
-        """docs/security.md, "The program". Marks of jump targets are counted: the note that promises them needs every library to have them."""
+        """docs/security.md, "The program". Marks of jump targets are counted: the note that promises them needs every
+        library to have them.
+        """
         def shown(*flags):
             return subprocess.run(["readelf", "-W", *flags, BINARY], capture_output=True, text=True, check=True).stdout
         self.assertRegex(shown("-h"), r"Type:\s+DYN \(Position-Independent Executable")
@@ -132,9 +156,11 @@ class Made(unittest.TestCase):
                 self.assertTrue(files.getmember("usr/share/zoneinfo/Europe/Berlin").isfile())
                 # Every distributed part has its notice.
                 bill = json.loads(the(".spdx.json").read_text())
-                noticed = {member.name.split("/")[-2] for member in files if member.isfile() and member.name.startswith("usr/share/doc/")}
+                noticed = {member.name.split("/")[-2] for member in files if member.isfile()
+                           and member.name.startswith("usr/share/doc/")}
                 self.assertEqual(noticed, names_of(bill, "DYNAMIC_LINK", "DEPENDS_ON") | {"spillway"})
-        control = subprocess.run(["dpkg-deb", "-f", the("_*.deb"), "Depends"], capture_output=True, text=True, check=True).stdout
+        control = subprocess.run(["dpkg-deb", "-f", the("_*.deb"), "Depends"], capture_output=True, text=True,
+                                 check=True).stdout
         self.assertIn("tzdata", control.strip().split(", "))
 
     @needs(peers.lintian(), "needs lintian (tools/peers)")
@@ -154,14 +180,17 @@ class Made(unittest.TestCase):
             self.assertGreater(len(commands), 15)
             for command in commands:
                 page = pages / f"spillway-{command}.1.gz"
-                shown = subprocess.run(["man", "--warnings", "-l", page], capture_output=True, text=True, check=True, env={**os.environ, "MANWIDTH": "200", "MAN_KEEP_FORMATTING": ""})
+                shown = subprocess.run(["man", "--warnings", "-l", page], capture_output=True, text=True, check=True,
+                                       env={**os.environ, "MANWIDTH": "200", "MAN_KEEP_FORMATTING": ""})
                 self.assertEqual(shown.stderr, "")
                 text = re.sub(r"\s+", " ", shown.stdout.replace("\u2010", "-"))
-                for flag, meaning in re.findall(r"^  (?:-\w, )?(--[a-z0-9-]+)[^\n]*?(?:\n {20,}| {2,})(\S[^\n]*)", run(command, "--help-all")[1], re.M):
+                for flag, meaning in re.findall(r"^  (?:-\w, )?(--[a-z0-9-]+)[^\n]*?(?:\n {20,}| {2,})(\S[^\n]*)",
+                                                run(command, "--help-all")[1], re.M):
                     self.assertIn(flag, text)
                     self.assertIn(meaning.split()[0], text)
             self.assertEqual({page.name for page in pages.iterdir() if "-store-" in page.name},
-                             {f"spillway-store-{each}.1.gz" for each in ("backup", "restore", "check", "defrag", "copy")})
+                             {f"spillway-store-{each}.1.gz"
+                              for each in ("backup", "restore", "check", "defrag", "copy")})
 
 
 class Unit:
@@ -193,7 +222,9 @@ class Unit:
             place.mkdir(exist_ok=True)
             place.chmod(int(mode, 8))
             if user:
-                os.chown(place, *map(int, re.search(rf"^{user}:x:(\d+):(\d+)", (self.root / "etc/passwd").read_text(), re.M).groups()))
+                os.chown(place, *map(int,
+                                     re.search(rf"^{user}:x:(\d+):(\d+)", (self.root / "etc/passwd").read_text(),
+                                               re.M).groups()))
         try:
             with fresh_root.started(self.root, self.words(), log, user) as child:
                 yield child
@@ -249,17 +280,24 @@ class Debian(unittest.TestCase):
         said = fresh_root.run(self.root, "sh", "/tmp/release/install.sh", "/tmp/release")
         self.assertIn("spillway: nothing runs yet. A cluster of this machine: systemctl enable --now spillway-up", said)
         self.assertIn(f"Spillway {VERSION} is installed.", said)
-        self.assertEqual(fresh_root.run(self.root, "dpkg-query", "-W", "-f=${Status}", "spillway"), "install ok installed")
+        self.assertEqual(fresh_root.run(self.root, "dpkg-query", "-W", "-f=${Status}", "spillway"),
+                         "install ok installed")
         self.assertEqual(fresh_root.run(self.root, "dpkg", "--verify", "spillway"), "")
-        listed = dict(reversed(line.split("  ")) for line in (self.root / "var/lib/dpkg/info/spillway.md5sums").read_text().splitlines())
-        self.assertEqual(listed["usr/bin/spillway"], hashlib.md5((self.root / "usr/bin/spillway").read_bytes()).hexdigest())
+        listed = dict(reversed(line.split("  "))
+                      for line in (self.root / "var/lib/dpkg/info/spillway.md5sums").read_text().splitlines())
+        self.assertEqual(listed["usr/bin/spillway"],
+                         hashlib.md5((self.root / "usr/bin/spillway").read_bytes()).hexdigest())
         self.assertIn("spillway", fresh_root.run(self.root, "spillway", "--version"))
-        for path, mode in (("usr/bin/spillway", 0o755), ("etc/spillway", 0o755), ("etc/spillway/kubelet.yaml", 0o644), ("usr/lib/systemd/system/spillway-up.service", 0o644)):
+        for path, mode in (("usr/bin/spillway", 0o755), ("etc/spillway", 0o755), ("etc/spillway/kubelet.yaml", 0o644),
+                           ("usr/lib/systemd/system/spillway-up.service", 0o644)):
             found = (self.root / path).stat()
             self.assertEqual((found.st_mode & 0o7777, found.st_uid, found.st_gid), (mode, 0, 0), path)
-        self.assertRegex((self.root / "etc/passwd").read_text(), r"\nspillway:x:\d+:\d+::?[^:]*:/nonexistent:/usr/sbin/nologin\n")
-        self.assertIn("0.1.0", fresh_root.run(self.root, "kubectl-spillway", "--version"))
-        self.assertEqual(fresh_root.run(self.root, "spillway", "lint", "/etc/spillway/kubelet.yaml", "--memory", "64Gi", code=4).count("(default)"), 5)  # 4: warnings, of the stock defaults
+        self.assertRegex((self.root / "etc/passwd").read_text(),
+                         r"\nspillway:x:\d+:\d+::?[^:]*:/nonexistent:/usr/sbin/nologin\n")
+        self.assertIn(VERSION, fresh_root.run(self.root, "kubectl-spillway", "--version"))
+        # 4: warnings, of the stock defaults
+        self.assertEqual(fresh_root.run(self.root, "spillway", "lint", "/etc/spillway/kubelet.yaml", "--memory", "64Gi",
+                                        code=4).count("(default)"), 5)
         units = [f"/usr/lib/systemd/system/spillway-{name}.service" for name in UNITS]
         self.assertEqual(fresh_root.run(self.root, "systemd-analyze", "verify", "--man=no", *units), "")
         print()
@@ -280,7 +318,8 @@ class Debian(unittest.TestCase):
             api.create("/api/v1/namespaces/default/pods", pod("steady", ["sleep", "3600"]))
             wait_for("the pod", lambda: api.pod_phases().get("steady") == "Running")
             api.create("/api/v1/namespaces/default/pods", pod("hog", HOG, restartPolicy="Never"))
-            wait_for("the eviction", lambda: api.get("/api/v1/namespaces/default/pods/hog")["status"].get("reason") == "Evicted")
+            wait_for("the eviction",
+                     lambda: api.get("/api/v1/namespaces/default/pods/hog")["status"].get("reason") == "Evicted")
             said = fresh_root.run(self.root, "spillway", "explain", "pod/hog")
             print(f"\n{said}")
             self.assertIn("memory.available", said)
@@ -303,23 +342,29 @@ class Debian(unittest.TestCase):
             self.assertEqual(api.get("/api/v1/namespaces/default/configmaps/kept")["data"], {"a": "b"})
             # The container ran on through all of it.
             now = api.get("/api/v1/namespaces/default/pods/steady")
-            self.assertEqual([each["containerID"] for each in now["status"]["containerStatuses"]], [each["containerID"] for each in steady["status"]["containerStatuses"]])
-            self.assertEqual((now["metadata"]["uid"], now["status"]["phase"], now["status"]["containerStatuses"][0]["restartCount"]), (steady["metadata"]["uid"], "Running", 0))
+            self.assertEqual([each["containerID"] for each in now["status"]["containerStatuses"]],
+                             [each["containerID"] for each in steady["status"]["containerStatuses"]])
+            self.assertEqual((now["metadata"]["uid"], now["status"]["phase"],
+                              now["status"]["containerStatuses"][0]["restartCount"]),
+                             (steady["metadata"]["uid"], "Running", 0))
             self.assertEqual(processes_of(steady), processes)
             api.delete("/api/v1/namespaces/default/pods/hog")
             wait_for("its end", lambda: list(api.pod_phases()) == ["steady"])
             # Processes under a running node are not ended.
-            self.assertIn("is run by another process", fresh_root.run(self.root, "spillway", "end-pods", "/var/lib/spillway", code=1))
+            self.assertIn("is run by another process",
+                          fresh_root.run(self.root, "spillway", "end-pods", "/var/lib/spillway", code=1))
             self.assertEqual(processes_of(steady), processes)
         self.assertEqual(processes_of(steady), processes)
-        fresh_root.run(self.root, "spillway", "end-pods", "/var/lib/spillway/")  # as prerm and the unit do under systemd
+        # as prerm and the unit do under systemd
+        fresh_root.run(self.root, "spillway", "end-pods", "/var/lib/spillway/")
         self.assertEqual(processes_of(steady), set())
 
         fresh_root.run(self.root, "dpkg", "--remove", "spillway")
         self.assertFalse((self.root / "usr/bin/spillway").exists())
         self.assertTrue(kubeconfig.exists())
         self.assertIn(flags, (self.root / "etc/spillway/up.env").read_text())
-        self.assertIn("the state in /var/lib/spillway is left", fresh_root.run(self.root, "dpkg", "--purge", "spillway"))
+        self.assertIn("the state in /var/lib/spillway is left",
+                      fresh_root.run(self.root, "dpkg", "--purge", "spillway"))
         self.assertTrue(kubeconfig.exists())
         self.assertFalse((self.root / "etc/spillway").exists())
 
@@ -361,7 +406,8 @@ class Debian(unittest.TestCase):
             os.chown(file, 0, self.number_of("group"))
             file.chmod(0o640)
             self.assertIn("--shadow", Unit(self.root, "controller").words())
-            set_flags(self.root, "controller", "--shadow --controllers=node-lifecycle-controller,taint-eviction-controller --secure-port=0")
+            set_flags(self.root, "controller",
+                      "--shadow --controllers=node-lifecycle-controller,taint-eviction-controller --secure-port=0")
             log = self.folder / "controller.log"
             with Unit(self.root, "controller").started(log) as controller:
                 wait_for("its caches", lambda: "caches are filled" in log.read_text() or controller.poll() is not None)
@@ -369,10 +415,12 @@ class Debian(unittest.TestCase):
 
             shutil.copy(file, self.root / "etc/spillway/companion.kubeconfig")
             self.assertIn("--shadow", Unit(self.root, "companion").words())
-            set_flags(self.root, "companion", "--shadow --pages-address=0 --node-name=alone --kubelet=https://127.0.0.1:1")
+            set_flags(self.root, "companion",
+                      "--shadow --pages-address=0 --node-name=alone --kubelet=https://127.0.0.1:1")
             log = self.folder / "companion.log"
             with Unit(self.root, "companion").started(log) as companion:
-                wait_for("a word of the kubelet", lambda: "127.0.0.1:1" in log.read_text() or companion.poll() is not None)
+                wait_for("a word of the kubelet", lambda: "127.0.0.1:1" in log.read_text()
+                         or companion.poll() is not None)
                 self.assertIsNone(companion.poll(), log.read_text())
 
 
@@ -387,14 +435,17 @@ class Archive(unittest.TestCase):
             with tarfile.open(the("_linux_*.tar.gz")) as archive:
                 archive.extractall(root / "opt", filter="fully_trusted")
             place = next((root / "opt").iterdir())
-            self.assertEqual(fresh_root.run(root, f"/opt/{place.name}/bin/spillway", "--version"), f"spillway {VERSION}\n")
+            self.assertEqual(fresh_root.run(root, f"/opt/{place.name}/bin/spillway", "--version"),
+                             f"spillway {VERSION}\n")
             said = fresh_root.run(root, "ldd", f"/opt/{place.name}/bin/spillway")
-            elsewhere = {pathlib.Path(path).name for path in re.findall(r"(/\S+) \(0x", said) if not path.startswith("/opt/")}
+            elsewhere = {pathlib.Path(path).name for path in re.findall(r"(/\S+) \(0x", said)
+                         if not path.startswith("/opt/")}
             self.assertEqual(elsewhere, {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"})
             readme = (place / "README").read_text()
             listed = set(re.findall(r"^  (\S+) \S+$", readme, re.M))
             self.assertGreater(len(listed), 10)
-            self.assertEqual({notice.parent.name for notice in (place / "share/doc").glob("*/copyright")}, listed | {"spillway"})
+            self.assertEqual({notice.parent.name for notice in (place / "share/doc").glob("*/copyright")},
+                             listed | {"spillway"})
             self.assertRegex(readme, r"It is not fully static\.[^§]*glibc 2\.3\d or newer")
 
 
@@ -405,11 +456,13 @@ class Image(unittest.TestCase):
             index = json.load(archive.extractfile("index.json"))
             manifest = json.loads(blob(index["manifests"][0]))
             config = json.loads(blob(manifest["config"]))
-            self.assertEqual((config["config"]["User"], config["config"]["Entrypoint"]), ("65532:65532", ["/usr/bin/spillway"]))
+            self.assertEqual((config["config"]["User"], config["config"]["Entrypoint"]),
+                             ("65532:65532", ["/usr/bin/spillway"]))
             layer = gzip.decompress(blob(manifest["layers"][0]))
             self.assertEqual(config["rootfs"]["diff_ids"], [f"sha256:{hashlib.sha256(layer).hexdigest()}"])
             for row in (manifest["config"], *manifest["layers"], index["manifests"][0]):
-                self.assertEqual((f"sha256:{hashlib.sha256(blob(row)).hexdigest()}", len(blob(row))), (row["digest"], row["size"]))
+                self.assertEqual((f"sha256:{hashlib.sha256(blob(row)).hexdigest()}", len(blob(row))),
+                                 (row["digest"], row["size"]))
 
     @needs(not containerd_pods.missing(), containerd_pods.missing())
     def test_containerd_runs_it(self):
@@ -417,7 +470,8 @@ class Image(unittest.TestCase):
             containerd = containerd_pods.Containerd(folder)
             self.addCleanup(containerd.stop)
             containerd.wait_until_it_answers()
-            ctr = lambda *words: subprocess.run(["ctr", "-a", containerd.socket, *map(str, words)], capture_output=True, text=True, check=False, env=peers.environment())
+            ctr = lambda *words: subprocess.run(["ctr", "-a", containerd.socket, *map(str, words)], capture_output=True,
+                                                text=True, check=False, env=peers.environment())
             imported = ctr("images", "import", the("_*.oci.tar"))
             self.assertEqual(imported.returncode, 0, imported.stderr)
             image = f"docker.io/library/spillway:{VERSION}"
@@ -435,9 +489,11 @@ class Chart:
 
     def __init__(self, chart, folder):
         self.chart, self.program = chart, folder / "chart_templates"
-        environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "GOROOT": str(self.GO), "GOPATH": str(peers.ROOT / "usr/share/gocode"), "GO111MODULE": "off",
+        environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "GOROOT": str(self.GO),
+                       "GOPATH": str(peers.ROOT / "usr/share/gocode"), "GO111MODULE": "off",
                        "CGO_ENABLED": "0", "GOCACHE": str(folder / "go-cache")}
-        subprocess.run([self.GO / "bin/go", "build", "-o", self.program, pathlib.Path(__file__).with_name("chart_templates.go")], env=environment, check=True)
+        subprocess.run([self.GO / "bin/go", "build", "-o", self.program,
+                        pathlib.Path(__file__).with_name("chart_templates.go")], env=environment, check=True)
 
     def rendered(self, values="", code=0):
         done = subprocess.run([self.program, self.chart], input=values, capture_output=True, text=True, check=False)
@@ -463,7 +519,8 @@ class Kubernetes(unittest.TestCase):
 
     def test_the_server_takes_them_and_the_chart_says_the_same(self):
         kubeconfig = self.folder / "kubeconfig"
-        with running(self.folder, "apiserver", "--data-dir", self.folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig) as process:
+        with running(self.folder, "apiserver", "--data-dir", self.folder / "data", "--port", "0", "--write-kubeconfig",
+                     kubeconfig) as process:
             serving(process, kubeconfig)
             kubectl = Kubectl(kubeconfig)
             customized = {}
@@ -473,19 +530,26 @@ class Kubernetes(unittest.TestCase):
                 customized[folder.name] = self.objects(kubectl, text)
                 for item in customized[folder.name].values():
                     item.get("spec", {}).pop("creationTimestamp", None)
-            self.assertEqual(set(customized), {"companion", "companion-acting", "controller", "controller-in-charge", "dashboard", "dns"})
+            self.assertEqual(set(customized),
+                             {"companion", "companion-acting", "controller", "controller-in-charge", "dashboard",
+                              "dns"})
             chart = Chart(self.files / "chart", self.folder)
             self.assertEqual(chart.rendered(), "", "nothing is on before it is asked for")
             for part in ("companion", "controller", "dashboard"):
                 self.assertEqual(self.objects(kubectl, chart.rendered(f"{part}: {{enabled: true}}")), customized[part])
-            acting = self.objects(kubectl, chart.rendered("companion: {enabled: true, flags: ['--eviction-hard=memory.available<300Mi']}"))
+            acting = self.objects(kubectl,
+                                  chart.rendered(
+                                      "companion: {enabled: true, flags: ['--eviction-hard=memory.available<300Mi']}"))
             self.assertEqual(acting, customized["companion-acting"])
-            others = chart.rendered("image: registry.example/spillway:1\ncontroller: {enabled: true, flags: []}\ndashboard: {enabled: true}")
+            others = chart.rendered(
+                "image: registry.example/spillway:1\ncontroller: {enabled: true, flags: []}\ndashboard: {enabled: true}"
+            )
             self.assertEqual(set(re.findall(r"image: (\S+)", others)), {"registry.example/spillway:1"})
             self.assertIn("can't evaluate", chart.rendered("companion: yes", code=1))
 
             def words(name):
-                return next(item["spec"]["template"]["spec"]["containers"][0]["command"] for item in customized[name].values() if "template" in item.get("spec", {}))
+                return next(item["spec"]["template"]["spec"]["containers"][0]["command"]
+                            for item in customized[name].values() if "template" in item.get("spec", {}))
             self.assertIn("--shadow", words("companion"))
             self.assertIn("--shadow", words("controller"))
             self.assertNotIn("--beside-stock-controllers", words("controller"))

@@ -1,4 +1,6 @@
-"""PersistentVolumes of type hostPath and local, their claims and classes, through kubectl: bound, mounted, kept, protected."""
+"""PersistentVolumes of type hostPath and local, their claims and classes, through kubectl: bound, mounted, kept,
+protected.
+"""
 import os
 import shutil
 import unittest
@@ -11,7 +13,8 @@ FOREVER = "exec sleep 1000"
 
 def claim(name, size="1Gi", **spec):
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name},
-            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}, "storageClassName": "", **spec}}
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}},
+                     "storageClassName": "", **spec}}
 
 
 def using(document, name, **source):
@@ -20,7 +23,8 @@ def using(document, name, **source):
     return document
 
 
-@needs(shutil.which("kubectl") and can_write_cgroups() and can_confine(), "needs kubectl, root, a writable cgroup hierarchy and namespaces")
+@needs(shutil.which("kubectl") and can_write_cgroups() and can_confine(),
+       "needs kubectl, root, a writable cgroup hierarchy and namespaces")
 class PersistentVolumes(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -38,29 +42,34 @@ class PersistentVolumes(unittest.TestCase):
 
     def volume(self, name, source, **spec):
         self.kubectl.apply({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
-                            "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], **source, **spec}})
+                            "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], **source,
+                                     **spec}})
 
     def local(self, name, node="n", **spec):
         path = self.directory(name, 0o700)
         terms = [{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}]
-        self.volume(name, {"local": {"path": str(path)}}, nodeAffinity={"required": {"nodeSelectorTerms": terms}}, **spec)
+        self.volume(name, {"local": {"path": str(path)}}, nodeAffinity={"required": {"nodeSelectorTerms": terms}},
+                    **spec)
         return path
 
     def phase(self, kind, name):
         return self.kubectl("get", kind, name, "--ignore-not-found", "-o", "jsonpath={.status.phase}")
 
     def wait_for_phase(self, kind, name, phase):
-        wait_for(f"{kind}/{name} to be {phase or 'gone'}: {self.kubectl('get', kind)}", lambda: self.phase(kind, name) == phase)
+        wait_for(f"{kind}/{name} to be {phase or 'gone'}: {self.kubectl('get', kind)}",
+                 lambda: self.phase(kind, name) == phase)
 
     def run_pod(self, name, script, of, phase="Succeeded", source=None, **spec):
         self.kubectl.apply(using(pod(name, ["sh", "-c", script], restartPolicy="Never", **spec), of, **(source or {})))
         wait_for(f"{name} to be {phase}: {self.events()}", lambda: self.phase("pod", name) == phase)
 
     def remove(self, kind, name, *more):
-        self.kubectl("delete", kind, name, "--grace-period=0", "--force", *more) if kind == "pod" else self.kubectl("delete", kind, name, *more)
+        self.kubectl("delete", kind, name, "--grace-period=0", "--force",
+                     *more) if kind == "pod" else self.kubectl("delete", kind, name, *more)
 
     def events(self):
-        return self.kubectl("get", "events", "-o", "jsonpath={range .items[*]}{.involvedObject.name}: {.reason}: {.message}{'\\n'}{end}")
+        return self.kubectl("get", "events", "-o",
+                            "jsonpath={range .items[*]}{.involvedObject.name}: {.reason}: {.message}{'\\n'}{end}")
 
     def wait_for_event(self, text):
         wait_for(f"{text} in {self.events()}", lambda: text in self.events())
@@ -68,12 +77,14 @@ class PersistentVolumes(unittest.TestCase):
     def test_what_one_pod_wrote_the_next_one_reads_and_the_volume_is_kept(self):
         path = self.directory("kept")
         self.kubectl.apply(claim("kept"))
-        self.wait_for_event("kept: FailedBinding: no persistent volumes available for this claim and no storage class is set")
+        self.wait_for_event(
+            "kept: FailedBinding: no persistent volumes available for this claim and no storage class is set")
         self.volume("kept", {"hostPath": {"path": str(path)}})
         self.wait_for_phase("pvc", "kept", "Bound")
         shown = self.kubectl("get", "pv", "kept", "--no-headers").split()
         self.assertEqual(shown[:6], ["kept", "1Gi", "RWO", "Retain", "Bound", "default/kept"])
-        self.assertEqual(self.kubectl("get", "pvc", "kept", "--no-headers").split()[:5], ["kept", "Bound", "kept", "1Gi", "RWO"])
+        self.assertEqual(self.kubectl("get", "pvc", "kept", "--no-headers").split()[:5],
+                         ["kept", "Bound", "kept", "1Gi", "RWO"])
         self.run_pod("writer", "echo from-the-first > /data/word", "kept")
         self.remove("pod", "writer")
         self.assertEqual((path / "word").read_text(), "from-the-first\n")
@@ -128,13 +139,15 @@ class PersistentVolumes(unittest.TestCase):
         # A pod that is put there by hand shows that the node itself checks.
         forced = using(pod("forced", ["sh", "-c", FOREVER], nodeName="n"), "elsewhere")
         self.kubectl.apply(forced)
-        self.wait_for_event('MountVolume.NodeAffinity check failed for volume "elsewhere" : no matching NodeSelectorTerms')
+        self.wait_for_event(
+            'MountVolume.NodeAffinity check failed for volume "elsewhere" : no matching NodeSelectorTerms')
         for name in ("stranded", "forced"):
             self.remove("pod", name)
 
     def drivers(self, volumes):
         self.kubectl.apply({"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": "n"},
-                            "spec": {"drivers": [{"name": "disk.example.com", "nodeID": "n", "allocatable": {"count": volumes}}]}})
+                            "spec": {"drivers": [{"name": "disk.example.com", "nodeID": "n",
+                                                  "allocatable": {"count": volumes}}]}})
 
     def test_a_node_takes_no_more_volumes_than_its_driver_attaches(self):
         self.drivers(0)
@@ -150,7 +163,8 @@ class PersistentVolumes(unittest.TestCase):
         print(said)
         self.kubectl("delete", "csinode", "n")
         self.drivers(1)
-        wait_for("the pod to get a node", lambda: self.kubectl("get", "pod", "crowded", "-o", "jsonpath={.spec.nodeName}") == "n")
+        wait_for("the pod to get a node",
+                 lambda: self.kubectl("get", "pod", "crowded", "-o", "jsonpath={.spec.nodeName}") == "n")
         self.remove("pod", "crowded")
 
     def test_a_claim_may_be_mounted_read_only(self):
@@ -158,7 +172,8 @@ class PersistentVolumes(unittest.TestCase):
         (path / "word").write_text("kept\n")
         self.volume("shown", {"hostPath": {"path": str(path)}})
         self.kubectl.apply(claim("shown", volumeName="shown"))
-        self.run_pod("looks", "cat /data/word; echo no > /data/word || exit 0; exit 1", "shown", source={"readOnly": True})
+        self.run_pod("looks", "cat /data/word; echo no > /data/word || exit 0; exit 1", "shown",
+                     source={"readOnly": True})
         self.assertEqual((path / "word").read_text(), "kept\n")
         self.remove("pod", "looks")
 
@@ -167,7 +182,8 @@ class PersistentVolumes(unittest.TestCase):
         path.rmdir()
         self.kubectl.apply(claim("missing", volumeName="missing"))
         self.kubectl.apply(using(pod("hopes", ["sh", "-c", FOREVER]), "missing"))
-        self.wait_for_event(f'MountVolume.NewMounter initialization failed for volume "missing" : path "{path}" does not exist')
+        self.wait_for_event(
+            f'MountVolume.NewMounter initialization failed for volume "missing" : path "{path}" does not exist')
         path.mkdir()
         wait_for("the pod to run", lambda: self.phase("pod", "hopes") == "Running")
         self.remove("pod", "hopes")

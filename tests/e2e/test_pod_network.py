@@ -1,5 +1,6 @@
-"""Pods with addresses of their own: `spillway up --pod-network on` with the CNI plug-ins, inside a network namespace of this test's own, so that
-bridges, rules and addresses are seen by nothing else on the machine, and nothing is left of them after it."""
+"""Pods with addresses of their own: `spillway up --pod-network on` with the CNI plug-ins, inside a network namespace of
+this test's own, so that bridges, rules and addresses are seen by nothing else on the machine, and nothing is left of
+them after it."""
 import collections
 import contextlib
 import json
@@ -17,8 +18,10 @@ import unittest
 import peers
 from harness import ApiError, Kubectl, can_write_cgroups, needs, pod, run, running, serving, wait_for, workspace
 
-PLUGINS = next((folder for folder in (peers.ROOT / "usr/lib/cni", pathlib.Path("/usr/lib/cni"), pathlib.Path("/opt/cni/bin")) if (folder / "bridge").exists()), None)
-IPTABLES = next((file for file in (peers.ROOT / "usr/sbin/xtables-nft-multi", pathlib.Path("/usr/sbin/xtables-nft-multi")) if file.exists()), None)
+PLUGINS = next((folder for folder in (peers.ROOT / "usr/lib/cni", pathlib.Path("/usr/lib/cni"),
+                                      pathlib.Path("/opt/cni/bin")) if (folder / "bridge").exists()), None)
+IPTABLES = next((file for file in (peers.ROOT / "usr/sbin/xtables-nft-multi",
+                                   pathlib.Path("/usr/sbin/xtables-nft-multi")) if file.exists()), None)
 INSIDE = "SPILLWAY_E2E_OWN_NETWORK"
 MACHINE = "192.0.2.10"
 
@@ -153,7 +156,10 @@ class Load:
                     doing = f"reading, from port {connection.getsockname()[1]}"
                     self.answers[connection.recv(1000).decode()] += 1
             except OSError as error:
-                self.failures.append(f"{error} after {time.monotonic() - began:.3f} s, {doing}, begun {time.time() - time.monotonic() + began:.3f}")
+                self.failures.append(
+                    f"{error} after {time.monotonic() - began:.3f} s, {doing}, begun"
+                    f" {time.time() - time.monotonic() + began:.3f}"
+                )
             self.slowest = max(self.slowest, time.monotonic() - began)
 
     def __enter__(self):
@@ -169,7 +175,9 @@ class Load:
 
 def hardware_addresses():
     """The hardware address of each bridge of spillway, by name."""
-    return {device["ifname"]: device["address"] for device in json.loads(subprocess.check_output(["ip", "-json", "link"])) if device["ifname"].startswith("spill")}
+    return {device["ifname"]: device["address"]
+            for device in json.loads(subprocess.check_output(["ip", "-json", "link"]))
+            if device["ifname"].startswith("spill")}
 
 
 @contextlib.contextmanager
@@ -177,13 +185,17 @@ def another_machine():
     """Runs a program of Python on a machine of the same network, whose packets for pods come here."""
     holder = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
     try:
-        wait_for("the other machine", lambda: os.readlink(f"/proc/{holder.pid}/ns/net") != os.readlink("/proc/self/ns/net"))
+        wait_for("the other machine",
+                 lambda: os.readlink(f"/proc/{holder.pid}/ns/net") != os.readlink("/proc/self/ns/net"))
         enter = ["nsenter", f"--net=/proc/{holder.pid}/ns/net"]
-        for command in ("ip link add there type veth peer name here", "ip link set here master machine up", f"ip link set there netns {holder.pid}"):
+        for command in ("ip link add there type veth peer name here", "ip link set here master machine up",
+                        f"ip link set there netns {holder.pid}"):
             subprocess.run(command.split(), check=True)
-        for command in ("ip link set lo up", "ip addr add 192.0.2.11/24 dev there", "ip link set there up", f"ip route add 10.0.0.0/8 via {MACHINE}"):
+        for command in ("ip link set lo up", "ip addr add 192.0.2.11/24 dev there", "ip link set there up",
+                        f"ip route add 10.0.0.0/8 via {MACHINE}"):
             subprocess.run([*enter, *command.split()], check=True)
-        yield lambda program, *arguments: subprocess.check_output([*enter, sys.executable, "-c", program, *arguments], text=True).strip()
+        yield lambda program, *arguments: subprocess.check_output([*enter, sys.executable, "-c", program, *arguments],
+                                                                  text=True).strip()
     finally:
         holder.kill()
         holder.wait()
@@ -225,7 +237,8 @@ class PodNetwork(unittest.TestCase):
     def up(self, *more, plugins=PLUGINS):
         kubeconfig = self.folder / "kubeconfig"
         kubeconfig.unlink(missing_ok=True)
-        with running(self.folder, "up", "--data-dir", self.folder / "data", "--state-dir", self.folder / "state", "--port", "0",
+        with running(self.folder, "up", "--data-dir", self.folder / "data", "--state-dir", self.folder / "state",
+                     "--port", "0",
                      "--write-kubeconfig", kubeconfig, "--node-name", "n", "--nodes", "2", "--node-memory", "256Mi",
                      "--cni-bin-dir", plugins, *(more or ("--pod-network", "on"))) as process:
             process.api = serving(process, kubeconfig)
@@ -236,11 +249,18 @@ class PodNetwork(unittest.TestCase):
     def ready(self, process, *names):
         """The addresses of these pods, once they are ready."""
         def addresses():
-            pods = {each["metadata"]["name"]: each["status"] for each in process.api.get("/api/v1/namespaces/default/pods")["items"]}
-            if all(any(c["type"] == "Ready" and c["status"] == "True" for c in pods.get(name, {}).get("conditions", [])) for name in names):
+            pods = {each["metadata"]["name"]: each["status"]
+                    for each in process.api.get("/api/v1/namespaces/default/pods")["items"]}
+            if all(any(c["type"] == "Ready" and c["status"] == "True" for c in pods.get(name, {}).get("conditions", []))
+                   for name in names):
                 return [pods[name]["podIP"] for name in names]
             return None
-        return wait_for(lambda: f"{names} to be ready\n{process.kubectl('get', 'pods', '-o', 'wide')}{process.kubectl('get', 'events')}", addresses)
+        return wait_for(
+            lambda: (
+                f"{names} to be ready\n{process.kubectl('get', 'pods', '-o', 'wide')}{process.kubectl('get', 'events')}"
+            ),
+            addresses,
+        )
 
     def network_files(self):
         return sorted(file.name for file in self.folder.glob("state/*/network/*"))
@@ -256,7 +276,8 @@ class PodNetwork(unittest.TestCase):
             names = ["a", "b", "c", "d"]
             ips = self.ready(process, *names)
             self.assertEqual(len(set(ips)), 4, "one address each, and all listen on one port")
-            ranges = {node["metadata"]["name"]: node["spec"]["podCIDRs"] for node in process.api.get("/api/v1/nodes")["items"]}
+            ranges = {node["metadata"]["name"]: node["spec"]["podCIDRs"]
+                      for node in process.api.get("/api/v1/nodes")["items"]}
             for ip, node in zip(ips, ("n-1", "n-1", "n-2", "n-2")):
                 self.assertEqual(ranges[node], [ip.rsplit(".", 1)[0] + ".0/24"])
             self.assertEqual(len(bridges()), 2)
@@ -264,16 +285,21 @@ class PodNetwork(unittest.TestCase):
                 with self.subTest("from the machine", pod=name):
                     self.assertEqual(asked(ip, 8080).split()[0], name)
                 with self.subTest("from another pod, also of another node", pod=name):
-                    self.assertEqual(process.kubectl("exec", "a", "--", "/usr/bin/python3", "-c", ASK, ip, "8080").split()[0], name)
+                    self.assertEqual(process.kubectl("exec", "a", "--", "/usr/bin/python3", "-c", ASK, ip,
+                                                     "8080").split()[0], name)
             with self.subTest("inside, loopback and the pod's own address"):
-                self.assertEqual(process.kubectl("exec", "a", "--", "/usr/bin/python3", "-c", ASK, "127.0.0.1", "8080").strip(), "a 127.0.0.1")
-                self.assertEqual(process.kubectl("exec", "a", "--", "/usr/bin/python3", "-c", ASK, ips[0], "8080").strip(), f"a {ips[0]}")
+                self.assertEqual(process.kubectl("exec", "a", "--", "/usr/bin/python3", "-c", ASK, "127.0.0.1",
+                                                 "8080").strip(), "a 127.0.0.1")
+                self.assertEqual(process.kubectl("exec", "a", "--", "/usr/bin/python3", "-c", ASK, ips[0],
+                                                 "8080").strip(), f"a {ips[0]}")
             with self.subTest("a pod claims the address of another"):
-                for claim in ("socket.socket(socket.AF_PACKET, socket.SOCK_RAW)", "socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)",
+                for claim in ("socket.socket(socket.AF_PACKET, socket.SOCK_RAW)",
+                              "socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)",
                               f"socket.create_server(('{ips[1]}', 9090))"):
                     process.kubectl("exec", "a", "--", "/usr/bin/python3", "-c", f"import socket; {claim}", code=1)
             with self.subTest("kubectl port-forward enters the namespace"):
-                forward = subprocess.Popen(["kubectl", "port-forward", "pod/b", ":8080"], stdout=subprocess.PIPE, text=True, env=process.kubectl.environment)
+                forward = subprocess.Popen(["kubectl", "port-forward", "pod/b", ":8080"], stdout=subprocess.PIPE,
+                                           text=True, env=process.kubectl.environment)
                 try:
                     port = int(re.search(r"127.0.0.1:(\d+)", forward.stdout.readline())[1])
                     self.assertEqual(asked("127.0.0.1", port), "b 127.0.0.1")
@@ -303,7 +329,8 @@ class PodNetwork(unittest.TestCase):
     def test_addresses_outlive_the_agent(self):
         options = ("--pod-network", "on", "--pods-at-stop", "leave")
         with self.up(*options) as process:
-            process.kubectl.apply({"apiVersion": "v1", "kind": "List", "items": [server("a", "n-1"), server("gone", "n-1")]})
+            process.kubectl.apply({"apiVersion": "v1", "kind": "List",
+                                   "items": [server("a", "n-1"), server("gone", "n-1")]})
             before = self.ready(process, "a", "gone")
             started = process.kubectl("get", "pod", "a", "-o", "jsonpath={.status.containerStatuses[0].containerID}")
             process.kill()
@@ -312,7 +339,8 @@ class PodNetwork(unittest.TestCase):
             end_pod(self.folder, "gone")
         with self.up() as process:
             self.assertEqual(self.ready(process, "a")[0], before[0])
-            self.assertEqual(process.kubectl("get", "pod", "a", "-o", "jsonpath={.status.containerStatuses[0].containerID}"), started)
+            self.assertEqual(process.kubectl("get", "pod", "a", "-o",
+                                             "jsonpath={.status.containerStatuses[0].containerID}"), started)
             self.assertEqual(asked(before[0], 8080).split()[0], "a")
             process.kubectl("delete", "pod", "a", "gone")
             wait_for(lambda: f"networks to end: {self.network_files()} {veths()} {self.reserved()}",
@@ -322,11 +350,13 @@ class PodNetwork(unittest.TestCase):
     def test_a_start_that_fails_half_way_leaves_no_address(self):
         broken = self.folder / "plugins"
         shutil.copytree(PLUGINS, broken)
-        (broken / "portmap").write_text("#!/bin/sh\n[ $CNI_COMMAND != ADD ] || { echo '{\"code\": 7, \"msg\": \"no rules here\"}'; exit 1; }\n")
+        (broken / "portmap").write_text(
+            "#!/bin/sh\n[ $CNI_COMMAND != ADD ] || { echo '{\"code\": 7, \"msg\": \"no rules here\"}'; exit 1; }\n")
         with self.up("--pod-network", "on", plugins=broken) as process:
             process.kubectl.apply(server("a", "n-1"))
             def told():
-                events = [event["message"] for event in process.api.get("/api/v1/namespaces/default/events")["items"] if event["reason"] == "FailedCreatePodSandBox"]
+                events = [event["message"] for event in process.api.get("/api/v1/namespaces/default/events")["items"]
+                          if event["reason"] == "FailedCreatePodSandBox"]
                 return [each for each in events if 'plugin type="portmap" failed (add): no rules here' in each]
             wait_for("the event", told)
             wait_for("nothing to be left", lambda: not self.network_files() and not veths() and not self.reserved())
@@ -335,15 +365,21 @@ class PodNetwork(unittest.TestCase):
             self.ready(process, "a")
 
     def test_by_default_replicas_of_one_node_listen_on_one_port(self):
-        """The first thing that a newcomer does: a Deployment, its Service, and a call by name, with the API server on loopback as it is by default."""
+        """The first thing that a newcomer does: a Deployment, its Service, and a call by name, with the API server on
+        loopback as it is by default.
+        """
         with self.up("--pod-network", "auto", "--proxy", "auto") as process:
             template = server("web", "n-1")
             process.kubectl.apply({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
                                    "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "web"}},
-                                            "template": {"metadata": {"labels": {"app": "web"}}, "spec": template["spec"] | {"nodeName": "n-1"}}}})
-            process.kubectl("expose", "deployment", "web", "--port", "80", "--target-port", "8080")
-            process.kubectl.apply({"apiVersion": "v1", "kind": "List", "items": [server("near", "n-1"), server("far", "n-2"),
-                                                                                server("outer", "n-2", port=8081, hostNetwork=True)]})
+                                            "template": {"metadata": {"labels": {"app": "web"}},
+                                                         "spec": template["spec"] | {"nodeName": "n-1"}}}})
+            process.kubectl("expose", "deployment", "web", "--port", "80", "--target-port", "8080", "--type",
+                            "LoadBalancer")
+            process.kubectl.apply({"apiVersion": "v1", "kind": "List",
+                                   "items": [server("near", "n-1"), server("far", "n-2"),
+                                                                                server("outer", "n-2", port=8081,
+                                                                                       hostNetwork=True)]})
             process.kubectl("rollout", "status", "deployment/web")
             self.ready(process, "near", "far", "outer")
             replicas = process.kubectl.get("pods", "-l", "app=web")["items"]
@@ -353,20 +389,34 @@ class PodNetwork(unittest.TestCase):
             wait_for("the rules of the Service", lambda: reaches(cluster_ip, 80))
             with self.subTest("the Service, from the machine"):
                 self.assertEqual(asked(cluster_ip, 80).split()[0], "web")
+            with self.subTest("the Service at the machine's address, as a load balancer"):
+                self.assertEqual(process.kubectl("get", "service", "web", "-o",
+                                                 "jsonpath={.status.loadBalancer.ingress[*].ip}"), MACHINE)
+                self.assertRegex(process.kubectl("get", "service", "web"),
+                                 rf"LoadBalancer +[0-9.]+ +{re.escape(MACHINE)} ")
+                wait_for("the rules of the address", lambda: reaches(MACHINE, 80))
+                self.assertEqual(asked(MACHINE, 80).split()[0], "web")
+            with self.subTest("the Service at its node port"):
+                node_port = int(process.kubectl("get", "service", "web", "-o", "jsonpath={.spec.ports[0].nodePort}"))
+                self.assertEqual(asked(MACHINE, node_port).split()[0], "web")
             for name in ("near", "far"):
                 with self.subTest("the Service by its name, also from the node of its endpoints", pod=name):
                     for _ in range(4):
-                        self.assertEqual(process.kubectl("exec", name, "--", "/usr/bin/python3", "-c", ASK, "web", "80").split()[0], "web")
+                        self.assertEqual(process.kubectl("exec", name, "--", "/usr/bin/python3", "-c", ASK, "web",
+                                                         "80").split()[0], "web")
                 with self.subTest("the API server, with the pod's own token, at the Service kubernetes", pod=name):
-                    self.assertEqual(process.kubectl("exec", name, "--", "/usr/bin/python3", "-c", ASK_API).split(), ["10.96.0.1", "443", "200"])
+                    self.assertEqual(process.kubectl("exec", name, "--", "/usr/bin/python3", "-c", ASK_API).split(),
+                                     ["10.96.0.1", "443", "200"])
             with self.subTest("explain"):
                 code, said, _ = run("explain", "svc/web", "--node", "n-2", "--kubeconfig", self.folder / "kubeconfig")
                 self.assertEqual(code, 0)
+                self.assertRegex(said, r"(?m)^ +ADDRESS +KIND")
                 self.assertRegex(said, rf"{re.escape(cluster_ip)}:80/TCP +ClusterIP +2 endpoints +Cluster +kept +none")
                 for each in replicas:
                     self.assertRegex(said, rf"{re.escape(each['status']['podIP'])}:8080 +used +80 +yes +yes +no +no")
             with self.subTest("a pod of the machine's network is told of loopback"):
-                self.assertEqual(process.kubectl("exec", "outer", "--", "/usr/bin/python3", "-c", ASK_API).split()[::2], ["127.0.0.1", "200"])
+                self.assertEqual(process.kubectl("exec", "outer", "--", "/usr/bin/python3", "-c", ASK_API).split()[::2],
+                                 ["127.0.0.1", "200"])
             with self.subTest("the API server at its Service, from the machine"):
                 self.assertTrue(reaches("10.96.0.1", 443))
             with self.subTest("the API server at the bridge: another machine is not served"):
@@ -379,7 +429,8 @@ class PodNetwork(unittest.TestCase):
             bridge_count = len(bridges())
         self.assertEqual(bridge_count, 2)
         self.assertEqual(bridges() | veths(), set(), "spillway up has removed its bridges, and the pods' devices")
-        self.assertNotIn("spillway", subprocess.run(["nft", "list", "ruleset"], capture_output=True, text=True, check=True).stdout)
+        self.assertNotIn("spillway",
+                         subprocess.run(["nft", "list", "ruleset"], capture_output=True, text=True, check=True).stdout)
 
     def test_a_rollout_under_load_loses_no_request(self):
         def deployment(version):
@@ -404,14 +455,20 @@ class PodNetwork(unittest.TestCase):
                 process.kubectl("rollout", "status", "deployment/web")
                 since = load.answers["second"]
                 wait_for("answers of the new pods", lambda: load.answers["second"] > since + 100)
-            self.assertEqual(hardware_addresses(), before, "pods keep the address of their gateway, so it must not follow the ports")
-            print(f"a rollout of 4 pods: {sum(load.answers.values())} answers, {len(load.failures)} failures, slowest {load.slowest * 1000:.0f} ms")
+            self.assertEqual(hardware_addresses(), before,
+                             "pods keep the address of their gateway, so it must not follow the ports")
+            print(
+                f"a rollout of 4 pods: {sum(load.answers.values())} answers, {len(load.failures)} failures, slowest"
+                f" {load.slowest * 1000:.0f} ms"
+            )
             self.assertEqual(load.failures, [])
             self.assertEqual(set(load.answers), {"first", "second"})
 
     def test_the_slice_of_the_dns_server_goes_with_it(self):
         def slices(process):
-            return [each["metadata"]["name"] for each in process.api.get("/apis/discovery.k8s.io/v1/namespaces/kube-system/endpointslices")["items"]]
+            return [each["metadata"]["name"]
+                    for each in process.api.get("/apis/discovery.k8s.io/v1/namespaces/kube-system/endpointslices")[
+                        "items"]]
         with self.up("--proxy", "auto") as process:
             names = wait_for("the slice of kube-dns", lambda: slices(process))
             self.assertEqual([bool(re.fullmatch("kube-dns-[0-9a-f]{8}", name)) for name in names], [True])
@@ -420,14 +477,19 @@ class PodNetwork(unittest.TestCase):
 
     def test_doors_of_network_and_services(self):
         """Pods and users that try to get at what is not theirs: refused, or led nowhere, as upstream does."""
-        services, slices = "/api/v1/namespaces/default/services", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+        services, slices = (
+            "/api/v1/namespaces/default/services",
+            "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
+        )
         with self.up("--proxy", "auto") as process:
-            process.kubectl.apply({"apiVersion": "v1", "kind": "List", "items": [server("a", "n-1"), server("thief", "n-2")]})
+            process.kubectl.apply({"apiVersion": "v1", "kind": "List",
+                                   "items": [server("a", "n-1"), server("thief", "n-2")]})
             own, thief = self.ready(process, "a", "thief")
             wait_for("the API server at its Service", lambda: reaches("10.96.0.1", 443))
 
             def from_pod(program, *arguments):
-                return process.kubectl("exec", "thief", "--", "/usr/bin/python3", "-c", program, *map(str, arguments)).strip()
+                return process.kubectl("exec", "thief", "--", "/usr/bin/python3", "-c", program,
+                                       *map(str, arguments)).strip()
 
             def refused(path, document):
                 with self.assertRaises(ApiError) as caught:
@@ -437,18 +499,39 @@ class PodNetwork(unittest.TestCase):
 
             port = {"ports": [{"name": "p", "port": 443, "targetPort": 8080}]}
             with self.subTest("a Service asks for the address of the API server's"):
-                self.assertIn("provided IP is already allocated", refused(services, {"metadata": {"name": "thief"}, "spec": {"clusterIP": "10.96.0.1", **port}}))
-            with self.subTest("a Service names the address of the API server's Service as external: the older one keeps it"):
-                process.api.create(services, {"metadata": {"name": "thief"}, "spec": {"externalIPs": ["10.96.0.1", "198.51.100.9"], **port}})
-                process.api.create(slices, {"metadata": {"name": "thief-1", "labels": {"kubernetes.io/service-name": "thief"}}, "addressType": "IPv4",
-                                            "ports": [{"name": "p", "port": 8080, "protocol": "TCP"}], "endpoints": [{"addresses": [thief]}]})
+                self.assertIn("provided IP is already allocated",
+                              refused(services, {"metadata": {"name": "thief"},
+                                                 "spec": {"clusterIP": "10.96.0.1", **port}}))
+            with self.subTest(
+                "a Service names the address of the API server's Service as external: the older one keeps it"):
+                process.api.create(services,
+                                   {"metadata": {"name": "thief"},
+                                    "spec": {"externalIPs": ["10.96.0.1", "198.51.100.9"], **port}})
+                process.api.create(slices,
+                                   {"metadata": {"name": "thief-1", "labels": {"kubernetes.io/service-name": "thief"}},
+                                    "addressType": "IPv4",
+                                            "ports": [{"name": "p", "port": 8080, "protocol": "TCP"}],
+                                    "endpoints": [{"addresses": [thief]}]})
                 wait_for("the rules of its other address", lambda: reaches("198.51.100.9", 443))
                 self.assertEqual(asked("198.51.100.9", 443).split()[0], "thief")
                 for _ in range(8):
-                    self.assertEqual(process.kubectl("exec", "a", "--", "/usr/bin/python3", "-c", ASK_API).split()[-1], "200")
+                    self.assertEqual(process.kubectl("exec", "a", "--", "/usr/bin/python3", "-c", ASK_API).split()[-1],
+                                     "200")
+            with self.subTest(
+                "a Service asks for a port at which a program of the machine listens, by the machine's address"):
+                with socket.create_server((MACHINE, 0)) as program:
+                    taken = program.getsockname()[1]
+                    process.api.create(services,
+                                       {"metadata": {"name": "greedy"},
+                                        "spec": {"type": "LoadBalancer",
+                                                 "ports": [{"port": taken, "targetPort": 8080}]}})
+                    wait_for("the event", lambda: f"listens at port {taken}/TCP" in process.kubectl("get", "events"))
+                    self.assertEqual(process.api.get(f"{services}/greedy")["status"]["loadBalancer"], {})
+                process.api.delete(f"{services}/greedy")
             with self.subTest("endpoints on loopback, link-local and multicast addresses"):
                 for address in ("127.0.0.1", "169.254.169.254", "224.0.0.1"):
-                    refused(slices, {"metadata": {"name": "loop", "labels": {"kubernetes.io/service-name": "thief"}}, "addressType": "IPv4", "endpoints": [{"addresses": [address]}]})
+                    refused(slices, {"metadata": {"name": "loop", "labels": {"kubernetes.io/service-name": "thief"}},
+                                     "addressType": "IPv4", "endpoints": [{"addresses": [address]}]})
             with self.subTest("a pod asks the API server at the bridge, and has no token: as any client"):
                 endpoint = process.kubectl.get("endpoints", "kubernetes")["subsets"][0]
                 gateway, api_port = endpoint["addresses"][0]["ip"], endpoint["ports"][0]["port"]
@@ -460,7 +543,9 @@ class PodNetwork(unittest.TestCase):
                 self.assertIn(from_pod(BY_WAY_OF, gateway, api_port), ("refused", "Operation not permitted"))
             with self.subTest("the store, and the networks of other pods, are no files of the pod"):
                 for path in (self.folder / "data", self.folder / "state", "/proc/1/root" + str(self.folder)):
-                    self.assertEqual(from_pod("import os, sys; print(os.path.exists(sys.argv[1]) and os.listdir(sys.argv[1]))", path), "False")
+                    self.assertEqual(from_pod(
+                        "import os, sys; print(os.path.exists(sys.argv[1]) and os.listdir(sys.argv[1]))", path),
+                                     "False")
             with self.subTest("a pod takes the address of another, or that of its gateway"):
                 for address in (own, gateway, "10.96.0.1"):
                     self.assertTrue(from_pod(CLAIM, address).startswith("Cannot assign requested address"))
@@ -471,7 +556,8 @@ class PodNetwork(unittest.TestCase):
             self.ready(process, "a")
             self.assertEqual(asked("127.0.0.1", 8080).split()[0], "a")
             self.assertIn("containernetworking-plugins", process.log.read_text())
-        code, _, error = run("up", "--data-dir", self.folder / "other", "--pod-network", "on", "--cni-bin-dir", self.folder)
+        code, _, error = run("up", "--data-dir", self.folder / "other", "--pod-network", "on", "--cni-bin-dir",
+                             self.folder)
         self.assertEqual(code, 2)
         self.assertIn("install containernetworking-plugins", error)
 
@@ -500,11 +586,16 @@ def end_pod(folder, name):
 
 
 def in_own_network(more="true"):
-    """This script again, in a network and mount namespace whose machine has one device and one address. `more`: commands before it."""
-    setup = (f"ip link set lo up && ip link add machine type bridge && ip addr add {MACHINE}/24 dev machine && ip link set machine up && "
-             f"ip route add default via 192.0.2.1 && {more} && exec \"$@\"")
+    """This script again, in a network and mount namespace whose machine has one device and one address. `more`:
+    commands before it.
+    """
+    setup = (
+        f"ip link set lo up && ip link add machine type bridge && ip addr add {MACHINE}/24 dev machine && ip link set"
+        f' machine up && ip route add default via 192.0.2.1 && {more} && exec "$@"'
+    )
     os.environ[INSIDE] = "1"
-    os.execvp("unshare", ["unshare", "--net", "--mount", "--propagation", "private", "sh", "-c", setup, "sh", sys.executable, *sys.argv])
+    os.execvp("unshare", ["unshare", "--net", "--mount", "--propagation", "private", "sh", "-c", setup, "sh",
+                          sys.executable, *sys.argv])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""Ports of pods through kubectl port-forward: by SPDY in a WebSocket and by SPDY alone; in one process and over TLS to an agent of its own."""
+"""Ports of pods through kubectl port-forward: by SPDY in a WebSocket and by SPDY alone; in one process and over TLS to
+an agent of its own.
+"""
 import concurrent.futures
 import contextlib
 import os
@@ -50,7 +52,8 @@ class Forwarder:
     @contextlib.contextmanager
     def forwarded(self, name, port):
         """kubectl, and the port here."""
-        child = subprocess.Popen(["kubectl", "port-forward", f"pod/{name}", f":{port}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        child = subprocess.Popen(["kubectl", "port-forward", f"pod/{name}", f":{port}"], stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE,
             env=self.kubectl.environment)
         try:
             line = child.stdout.readline().decode()
@@ -74,7 +77,7 @@ class Forwarder:
 class Ports(Forwarder):
     """The same for every way to a node."""
 
-    def test_what_is_said_comes_back(self):
+    def test_sent_bytes_are_echoed(self):
         with self.forwarded("repeater", self.port) as (_, here):
             self.assertEqual(said(here, b"hello"), b"hello<end>")
             blob = os.urandom(1 << 20) * 5
@@ -94,7 +97,7 @@ class Ports(Forwarder):
                 self.assertEqual(received(connection), b"")
             self.assertEqual(said(here, b"on"), b"on<end>")
 
-    def test_a_port_where_nobody_listens(self):
+    def test_a_port_without_a_listener(self):
         with socket.create_server(("127.0.0.1", 0)) as unused:
             port = unused.getsockname()[1]
         self.assertIn(f"connect to localhost:{port}: connection refused", self.refusal("repeater", port))
@@ -103,7 +106,8 @@ class Ports(Forwarder):
         """The pod has the machine's network, but what others listen on is not the pod's."""
         with socket.create_server(("127.0.0.1", 0)) as others:
             port = others.getsockname()[1]
-            self.assertIn(f"port {port} of this machine is not one that processes of the pod listen on", self.refusal("repeater", port))
+            self.assertIn(f"no process of the pod listens on port {port} of this machine",
+                          self.refusal("repeater", port))
             with self.assertRaises(BlockingIOError):
                 others.setblocking(False)
                 others.accept()
@@ -132,10 +136,12 @@ class ThroughAnAgent(Ports, unittest.TestCase):
     def setUpClass(cls):
         cls.folder = cls.enterClassContext(workspace())
         kubeconfig = cls.folder / "kubeconfig"
-        server = cls.enterClassContext(running(cls.folder, "apiserver", "--data-dir", cls.folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig))
+        server = cls.enterClassContext(running(cls.folder, "apiserver", "--data-dir", cls.folder / "data", "--port",
+                                               "0", "--write-kubeconfig", kubeconfig))
         api = serving(server, kubeconfig)
         cls.kubectl = Kubectl(kubeconfig)
-        cls.enterClassContext(running(cls.folder, "agent", "--kubeconfig", kubeconfig, "--node-name", "n", "--node-ip", "127.0.0.1", "--port", "0",
+        cls.enterClassContext(running(cls.folder, "agent", "--kubeconfig", kubeconfig, "--node-name", "n", "--node-ip",
+                                      "127.0.0.1", "--port", "0",
                                       "--node-memory", "256Mi", "--state-dir", cls.folder / "state"))
         wait_for("the node", lambda: api.nodes_ready() == ["n"])
         cls.port = started(cls.kubectl)
@@ -166,9 +172,22 @@ class InContainerd(Forwarder, unittest.TestCase):
     def setUpClass(cls):
         cls.folder = cls.enterClassContext(workspace())
         containerd = cls.enterClassContext(own_containerd.serving(cls.folder))
-        cls.kubectl = cls.enterClassContext(one_node(cls.folder, f"--container-runtime-endpoint=unix://{containerd.socket}")).kubectl
-        cls.kubectl.apply(own_containerd.adapted(pod("page", ["/bin/sh", "-c", "mkdir /w; head -c 3000000 /dev/zero > /w/x; httpd -p 8080 -h /w; echo up; exec sleep 100000"],
-            nodeName="n")))
+        cls.kubectl = cls.enterClassContext(
+            one_node(cls.folder, f"--container-runtime-endpoint=unix://{containerd.socket}")
+        ).kubectl
+        cls.kubectl.apply(
+            own_containerd.adapted(
+                pod(
+                    "page",
+                    [
+                        "/bin/sh",
+                        "-c",
+                        "mkdir /w; head -c 3000000 /dev/zero > /w/x; httpd -p 8080 -h /w; echo up; exec sleep 100000",
+                    ],
+                    nodeName="n",
+                )
+            )
+        )
         cls.kubectl.log_of("page")
 
     def test_a_page(self):
@@ -177,7 +196,7 @@ class InContainerd(Forwarder, unittest.TestCase):
                 head, body = said(here, b"GET /x HTTP/1.0\r\n\r\n").split(b"\r\n\r\n", 1)
                 self.assertEqual((head.split()[1], len(body)), (b"200", 3_000_000))
 
-    def test_a_port_where_nobody_listens(self):
+    def test_a_port_without_a_listener(self):
         self.assertIn("connection refused", self.refusal("page", 81))
 
 

@@ -1,5 +1,5 @@
-"""Pages of pods and services through the API server: with kubectl, with a client of HTTP and with an upgraded connection, to a program that runs in a pod
-and to a server of this test's own behind TLS."""
+"""Pages of pods and services through the API server: with kubectl, with a client of HTTP and with an upgraded
+connection, to a program that runs in a pod and to a server of this test's own behind TLS."""
 import json
 import shutil
 import ssl
@@ -62,18 +62,22 @@ class Proxies(unittest.TestCase):
         made["spec"]["schedulerName"] = "nobody"
         self.api.create(f"{SHOP}/pods", made)
         self.addCleanup(self.api.delete, f"{SHOP}/pods/{name}", 0)
-        self.api.patch(f"{SHOP}/pods/{name}/status", {"status": {"podIP": self.peer.address, "podIPs": [{"ip": self.peer.address}]}})
+        self.api.patch(f"{SHOP}/pods/{name}/status",
+                       {"status": {"podIP": self.peer.address, "podIPs": [{"ip": self.peer.address}]}})
         return f"{SHOP}/pods/{name}"
 
     def test_a_pod(self):
         base = f"{SYSTEM}/pods/web:{self.port}/proxy"
         self.assertEqual(self.raw(f"{base}/a/b?c=d"), f"GET /a/b?c=d {base}/a/b")
-        self.assertEqual(self.raw(f"{SYSTEM}/pods/http:web:{self.port}/proxy/"), f"GET / {SYSTEM}/pods/http:web:{self.port}/proxy/")
+        self.assertEqual(self.raw(f"{SYSTEM}/pods/http:web:{self.port}/proxy/"),
+                         f"GET / {SYSTEM}/pods/http:web:{self.port}/proxy/")
         self.assertRegex(self.raw(f"{SYSTEM}/pods/web:1/proxy/", code=1), r"error trying to reach service: .*refused")
         self.assertIn('pods "absent" not found', self.raw(f"{SYSTEM}/pods/absent:80/proxy/", code=1))
 
     def test_a_service_of_the_cluster(self):
-        self.api.create(f"{SYSTEM}/services", {"metadata": {"name": "web", "labels": {"kubernetes.io/cluster-service": "true", "kubernetes.io/name": "Web"}},
+        self.api.create(f"{SYSTEM}/services",
+                        {"metadata": {"name": "web",
+                                      "labels": {"kubernetes.io/cluster-service": "true", "kubernetes.io/name": "Web"}},
             "spec": {"selector": {"app": "web"}, "ports": [{"name": "main", "port": 80, "targetPort": self.port}]}})
         self.addCleanup(self.api.delete, f"{SYSTEM}/services/web")
         base = f"{SYSTEM}/services/web:main/proxy"
@@ -81,17 +85,21 @@ class Proxies(unittest.TestCase):
         wait_for("its endpoints", lambda: (self.api.find(f"{SYSTEM}/endpoints/web") or {}).get("subsets"))
         self.assertEqual(self.raw(f"{base}/x"), f"GET /x {base}/x")
         self.assertEqual(self.raw(f"{SYSTEM}/services/web:80/proxy/x"), f"GET /x {SYSTEM}/services/web:80/proxy/x")
-        self.assertIn('no endpoints available for service "web"', self.raw(f"{SYSTEM}/services/web:other/proxy/x", code=1))
-        self.assertIn('no service port 81 found for service "web"', self.raw(f"{SYSTEM}/services/web:81/proxy/x", code=1))
+        self.assertIn('no endpoints available for service "web"',
+                      self.raw(f"{SYSTEM}/services/web:other/proxy/x", code=1))
+        self.assertIn('no service port 81 found for service "web"',
+                      self.raw(f"{SYSTEM}/services/web:81/proxy/x", code=1))
 
     def test_through_kubectl_proxy(self):
-        proxy = subprocess.Popen(["kubectl", "proxy", "--port=0"], stdout=subprocess.PIPE, text=True, env=self.kubectl.environment)
+        proxy = subprocess.Popen(["kubectl", "proxy", "--port=0"], stdout=subprocess.PIPE, text=True,
+                                 env=self.kubectl.environment)
         with proxy:
             try:
                 address = proxy.stdout.readline().split()[-1]
                 base = f"{SYSTEM}/pods/web:{self.port}/proxy"
                 for path in ("/x", ""):  # without a slash it is sent to where it has one
-                    said = subprocess.run(["curl", "-sSL", f"http://{address}{base}{path}"], capture_output=True, text=True, check=True).stdout
+                    said = subprocess.run(["curl", "-sSL", f"http://{address}{base}{path}"], capture_output=True,
+                                          text=True, check=True).stdout
                     self.assertEqual(said, f"GET {path or '/'} {base}{path or '/'}")
             finally:
                 proxy.terminate()
@@ -101,7 +109,8 @@ class Proxies(unittest.TestCase):
         for method in ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"):
             with self.subTest(method):
                 connection = self.api.connect()
-                connection.request(method, f"{base}/x?y=1", b"hello" if method != "HEAD" else None, {"Authorization-Like": "kept", "Accept": "image/png"})
+                connection.request(method, f"{base}/x?y=1", b"hello" if method != "HEAD" else None,
+                                   {"Authorization-Like": "kept", "Accept": "image/png"})
                 answer = connection.getresponse()
                 body = answer.read().decode()
                 connection.close()
@@ -132,7 +141,8 @@ class Proxies(unittest.TestCase):
         self.peer.left.clear()
         connection = self.api.connect()
         connection.connect()
-        connection.sock.sendall(f"GET {base}/echo HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: twice\r\n\r\n".encode())
+        connection.sock.sendall(
+            f"GET {base}/echo HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: twice\r\n\r\n".encode())
         seen = b""
         while b"\r\n\r\n" not in seen:
             seen += connection.sock.recv(4096)
@@ -159,7 +169,8 @@ class Proxies(unittest.TestCase):
     def test_discovery(self):
         rows = {each["name"]: each for each in json.loads(self.raw("/api/v1"))["resources"]}
         for name, kind in (("pods/proxy", "PodProxyOptions"), ("services/proxy", "ServiceProxyOptions")):
-            self.assertEqual((rows[name]["kind"], rows[name]["verbs"]), (kind, ["create", "delete", "get", "patch", "update"]))
+            self.assertEqual((rows[name]["kind"], rows[name]["verbs"]),
+                             (kind, ["create", "delete", "get", "patch", "update"]))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,18 @@ import subprocess
 import time
 import unittest
 
-from harness import BINARY, PATIENCE, account_kubeconfig, can_write_cgroups, needs, one_node, pod, run, wait_for, workspace
+from harness import (
+    BINARY,
+    PATIENCE,
+    account_kubeconfig,
+    can_write_cgroups,
+    needs,
+    one_node,
+    pod,
+    run,
+    wait_for,
+    workspace,
+)
 
 HOG = ["spillway", "stress", "--memory", "400Mi", "--rate", "40Mi/s", "--hold", "1h"]
 CONFIG = """apiVersion: kubelet.config.k8s.io/v1beta1
@@ -36,18 +47,26 @@ class Recording(unittest.TestCase):
             secret = pod("hog", HOG)
             secret["spec"]["containers"][0]["env"] = [{"name": "PASSWORD", "value": "hunter-seven"}]
             process.api.create("/api/v1/namespaces/default/pods", secret)
-            wait_for("the eviction", lambda: process.api.get("/api/v1/namespaces/default/pods/hog")["status"].get("reason") == "Evicted")
+            wait_for("the eviction",
+                     lambda: process.api.get("/api/v1/namespaces/default/pods/hog")["status"].get("reason")
+                     == "Evicted")
             time_evicted = time.time()
-            wait_for("the readings after it", lambda: any(each.stat().st_mtime > time_evicted + 1 for each in (cls.state / "recording").glob("*.rec")))
+            wait_for("the readings after it",
+                     lambda: any(each.stat().st_mtime > time_evicted + 1
+                                 for each in (cls.state / "recording").glob("*.rec")))
             cls.kubeconfig = cls.folder / "kubeconfig"
             cls.remote = {what: run("record", *arguments, "--kubeconfig", cls.kubeconfig) for what, arguments in {
-                "node": ("n", "-o", cls.folder / "fetched.rec"), "list": ("n", "--list"), "controller": ("controller", "-o", cls.folder / "controller.rec"),
-                "no node": ("m", "-o", cls.folder / "none.rec"), "no copy": ("n", "--kept", "20000101T000000Z-oom-kill", "-o", cls.folder / "none.rec"),
-                "no folder": ("n", "-o", cls.folder / "none" / "x.rec"), "a folder": ("n", "-o", cls.folder), "a device": ("n", "-o", "/dev/null")}.items()}
+                "node": ("n", "-o", cls.folder / "fetched.rec"), "list": ("n", "--list"),
+                "controller": ("controller", "-o", cls.folder / "controller.rec"),
+                "no node": ("m", "-o", cls.folder / "none.rec"),
+                "no copy": ("n", "--kept", "20000101T000000Z-oom-kill", "-o", cls.folder / "none.rec"),
+                "no folder": ("n", "-o", cls.folder / "none" / "x.rec"), "a folder": ("n", "-o", cls.folder),
+                "a device": ("n", "-o", "/dev/null")}.items()}
             cls.direct = process.api.get("/api/v1/nodes/n/proxy/debug/spillway/recording")
             cls.refused = cls.as_somebody(process)
             cls.cut = cls.interrupted()
-            cls.running_code, cls.running_text, cls.running_error = run("record", "--dir", cls.state, "-o", cls.folder / "running.rec")
+            cls.running_code, cls.running_text, cls.running_error = run("record", "--dir", cls.state, "-o",
+                                                                        cls.folder / "running.rec")
         cls.file = cls.folder / "n.rec"
         cls.recorded = run("record", "--dir", cls.state, "-o", cls.file)
 
@@ -56,16 +75,22 @@ class Recording(unittest.TestCase):
         """Fetching with the rights of an account that has none."""
         process.api.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "curious"}})
         file = account_kubeconfig(process.api, cls.kubeconfig, "curious", "default")
-        return [run("record", whose, "--kubeconfig", file, "-o", cls.folder / "none.rec") for whose in ("n", "controller")]
+        return [run("record", whose, "--kubeconfig", file, "-o", cls.folder / "none.rec")
+                for whose in ("n", "controller")]
 
     @classmethod
     def interrupted(cls):
         """Ctrl-C while an answer is waited for: of a server that takes connections and says nothing."""
         with socket.create_server(("127.0.0.1", 0)) as server:
             silent = cls.folder / "silent"
-            silent.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-                                          "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.getsockname()[1]}"}}], "users": [{"name": "u", "user": {"token": "x"}}]}))
-            child = subprocess.Popen([BINARY, "record", "n", "--kubeconfig", silent, "-o", cls.folder / "cut.rec"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            silent.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "c",
+                                          "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+                                          "clusters": [{"name": "c",
+                                                        "cluster": {
+                                                            "server": f"http://127.0.0.1:{server.getsockname()[1]}"}}],
+                                          "users": [{"name": "u", "user": {"token": "x"}}]}))
+            child = subprocess.Popen([BINARY, "record", "n", "--kubeconfig", silent, "-o", cls.folder / "cut.rec"],
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             server.settimeout(PATIENCE)
             connection, _ = server.accept()
             with connection:
@@ -104,12 +129,16 @@ class Recording(unittest.TestCase):
         self.assertEqual((self.remote["list"][0], self.remote["list"][2]), (0, ""))
 
     def test_what_cannot_be_fetched_is_one_line_and_no_file(self):
-        for what, words in (("no node", 'nodes "m" not found'), ("no copy", "node n has kept no copy 20000101T000000Z-oom-kill"), ("no folder", "there is no folder"),
+        for what, words in (("no node", 'nodes "m" not found'),
+                            ("no copy", "node n has kept no copy 20000101T000000Z-oom-kill"),
+                            ("no folder", "there is no folder"),
                             ("a folder", "is no ordinary file"), ("a device", "is no ordinary file")):
             code, text, error = self.remote[what]
             self.assertEqual((code, text, len(error.splitlines())), (1, "", 1), error)
             self.assertIn(words, error)
-        for (code, text, error), words in zip(self.refused, ('cannot get resource "nodes/proxy"', 'cannot get path "/debug/spillway/recording"')):
+        for (code, text, error), words in zip(self.refused,
+                                              ('cannot get resource "nodes/proxy"',
+                                               'cannot get path "/debug/spillway/recording"')):
             self.assertEqual((code, text, len(error.splitlines())), (1, "", 1), error)
             self.assertIn(words, error)
         code, text, error = self.cut
@@ -119,9 +148,15 @@ class Recording(unittest.TestCase):
         self.assertEqual(sorted(left), ["controller.rec", "fetched.rec", "n.rec", "running.rec"])
 
     def test_wrong_command_lines(self):
-        for arguments, words in ((("-o", "x"), "expected a node's name or"), (("n",), "-o FILE is missing"), (("node", "-o", "x"), "expected a node's name (node/node"), (("n", "--dir", "/x", "-o", "x"), "--dir DIR needs node or controller"),
-                                 (("a/b", "-o", "x"), '"a/b" is no node\'s name'), (("node/", "-o", "x"), "is no node's name"), (("n", "--list", "-o", "x"), "excludes"),
-                                 (("--dir", "/x", "--lease", "a/b", "-o", "x"), "excludes"), (("--dir", "/x", "--context", "c", "-o", "x"), "excludes"), (("n", "--recent", "-o", "x"), "--recent"), (("n", "--controller", "https://x", "-o", "x"), "say controller, not a node"),
+        for arguments, words in ((("-o", "x"), "expected a node's name or"), (("n",), "-o FILE is missing"),
+                                 (("node", "-o", "x"), "expected a node's name (node/node"),
+                                 (("n", "--dir", "/x", "-o", "x"), "--dir DIR needs node or controller"),
+                                 (("a/b", "-o", "x"), '"a/b" is no node\'s name'),
+                                 (("node/", "-o", "x"), "is no node's name"), (("n", "--list", "-o", "x"), "excludes"),
+                                 (("--dir", "/x", "--lease", "a/b", "-o", "x"), "excludes"),
+                                 (("--dir", "/x", "--context", "c", "-o", "x"), "excludes"),
+                                 (("n", "--recent", "-o", "x"), "--recent"),
+                                 (("n", "--controller", "https://x", "-o", "x"), "use `record controller`, not a node"),
                                  (("n", "--kubeconfig", "/none", "-o", "x"), "/none")):
             code, text, error = run("record", *arguments)
             self.assertEqual((code, text, len(error.splitlines())), (2, "", 1), error)
@@ -131,7 +166,8 @@ class Recording(unittest.TestCase):
         code, text, error = run("advise", self.file, "--memory-available", "1Mi,128Mi", "-o", "json")
         self.assertEqual(code, 0, error)
         costs = [each["cost"] for each in json.loads(text)["choices"]]
-        self.assertEqual([(each["evicted"], each["keptFreeBytesPerNode"] >> 20, each["oomKills"]) for each in costs], [(1, 64, None), (0, 1, None), (1, 128, None)])
+        self.assertEqual([(each["evicted"], each["keptFreeBytesPerNode"] >> 20, each["oomKills"]) for each in costs],
+                         [(1, 64, None), (0, 1, None), (1, 128, None)])
         code, text, error = run("advise", self.file, "--system-reserved", "1Gi")
         self.assertEqual(code, 0, error)
         self.assertIn("cannot be: ", text)
@@ -143,7 +179,7 @@ class Recording(unittest.TestCase):
         self.assertEqual((code, text, len(error.splitlines())), (2, "", 1), error)
         self.assertIn("damaged at byte", error)
 
-    def test_nobody_else_may_read_it_and_nothing_secret_is_in_it(self):
+    def test_no_other_user_may_read_it_and_nothing_secret_is_in_it(self):
         ring = self.state / "recording"
         self.assertEqual(mode_of(ring), 0o700)
         segments = list(ring.glob("*.rec"))
@@ -175,6 +211,8 @@ class Recording(unittest.TestCase):
         self.assertEqual(code, 3, text + error)
         self.assertIn("WOULD BE", text)
         self.assertRegex(text, r"default/hog +evicted for memory.available.* s earlier")
+        self.assertRegex(text, r"would be: memory\.available was \S+, below its threshold of 128Mi")
+        self.assertNotIn("available_bytes=", text)
         code, text, _ = run("replay", self.file, "--config", self.config("low.yaml", "1Mi"), "-o", "json")
         self.assertEqual(code, 3)
         row = next(row for row in json.loads(text)["rows"] if row["subject"] == "default/hog")
@@ -183,7 +221,9 @@ class Recording(unittest.TestCase):
 
     def test_what_is_no_recording_is_refused_in_one_line(self):
         other = self.folder / "other"
-        for content, words in ((b"", "not a recording"), (b"apiVersion: v1\n", "not a recording"), (b"spillway agent recording 2\n", "holds nothing"), (b"spillway controller recording 1\n", "holds nothing"),
+        for content, words in ((b"", "not a recording"), (b"apiVersion: v1\n", "not a recording"),
+                               (b"spillway agent recording 2\n", "holds nothing"),
+                               (b"spillway controller recording 1\n", "holds nothing"),
                                (self.file.read_bytes()[:-1000].replace(b"memory", b"memoRy", 1), "damaged")):
             other.write_bytes(content)
             code, text, error = run("replay", other)
@@ -199,7 +239,7 @@ class Recording(unittest.TestCase):
         torn.write_bytes(self.file.read_bytes()[:-3])
         code, text, error = run("replay", torn)
         self.assertEqual(code, 0, text + error)
-        self.assertIn("are torn and left out", text)
+        self.assertIn("are an incomplete record and were left out", text)
 
     def test_a_configuration_that_cannot_be_is_refused(self):
         code, _, error = run("replay", self.file, "--config", self.config("wrong.yaml", "much"))

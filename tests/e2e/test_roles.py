@@ -21,10 +21,13 @@ def crontabs(name, label, verbs):
 
 
 DEFINITION = {
-    "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "crontabs.stable.example.com"},
-    "spec": {"group": "stable.example.com", "scope": "Namespaced", "names": {"plural": "crontabs", "singular": "crontab", "kind": "CronTab"},
+    "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+    "metadata": {"name": "crontabs.stable.example.com"},
+    "spec": {"group": "stable.example.com", "scope": "Namespaced",
+             "names": {"plural": "crontabs", "singular": "crontab", "kind": "CronTab"},
              "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {
-                 "type": "object", "properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}}}]}}
+                 "type": "object",
+                 "properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}}}]}}
 
 
 @needs(shutil.which("kubectl"), "needs kubectl")
@@ -35,7 +38,8 @@ class Roles(unittest.TestCase):
         (cls.folder / "tokens").write_text("".join(f"token-of-{who},{who},{who}\n" for who in PEOPLE))
         (cls.folder / "tokens").chmod(0o600)
         cls.kubeconfig = cls.folder / "kubeconfig"
-        cls.server = cls.enterClassContext(running(cls.folder, "apiserver", "--data-dir", cls.folder / "data", "--port", "0", "--write-kubeconfig",
+        cls.server = cls.enterClassContext(running(cls.folder, "apiserver", "--data-dir", cls.folder / "data", "--port",
+                                                   "0", "--write-kubeconfig",
                                                    cls.kubeconfig, "--token-auth-file", cls.folder / "tokens"))
         cls.api = serving(cls.server, cls.kubeconfig)
         cls.root = Kubectl(cls.kubeconfig)
@@ -52,7 +56,8 @@ class Roles(unittest.TestCase):
         cluster = dict(re.findall(r"(server|certificate-authority-data): (\S+)", cls.kubeconfig.read_text()))
         path = cls.folder / f"{who}.kubeconfig"
         path.write_text(json.dumps({
-            "apiVersion": "v1", "kind": "Config", "current-context": "c", "clusters": [{"name": "c", "cluster": cluster}],
+            "apiVersion": "v1", "kind": "Config", "current-context": "c",
+            "clusters": [{"name": "c", "cluster": cluster}],
             "users": [{"name": "u", "user": {"token": f"token-of-{who}"}}],
             "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u", "namespace": "shop"}}]}))
         path.chmod(0o600)
@@ -65,7 +70,8 @@ class Roles(unittest.TestCase):
         keys = json.loads(pod("get", "--raw", "/openid/v1/jwks"))["keys"]
         self.assertTrue(document["jwks_uri"].endswith("/openid/v1/jwks"), document)
         self.assertEqual(document["id_token_signing_alg_values_supported"], ["ES256"])
-        token = self.api.create("/api/v1/namespaces/shop/serviceaccounts/verifier/token", {"spec": {}})["status"]["token"]
+        token = self.api.create("/api/v1/namespaces/shop/serviceaccounts/verifier/token",
+                                {"spec": {}})["status"]["token"]
         header, claims = (json.loads(base64.urlsafe_b64decode(part + "==")) for part in token.split(".")[:2])
         self.assertEqual([(key["kid"], key["alg"]) for key in keys], [(header["kid"], header["alg"])])
         self.assertEqual(document["issuer"], claims["iss"])
@@ -96,20 +102,24 @@ class Roles(unittest.TestCase):
     def test_admin_grants_what_he_holds_in_his_namespace(self):
         self.admin("create", "role", "r", "--verb=get", "--resource=pods")
         self.admin("create", "rolebinding", "given", "--clusterrole=edit", "--user=somebody")
-        self.assertIn("not currently held", self.admin("create", "role", "strong", "--verb=get", "--resource=nodes", code=1))
-        self.assertIn("not currently held", self.admin("create", "rolebinding", "strong", "--clusterrole=cluster-admin", "--user=x", code=1))
+        self.assertIn("not currently held",
+                      self.admin("create", "role", "strong", "--verb=get", "--resource=nodes", code=1))
+        self.assertIn("not currently held",
+                      self.admin("create", "rolebinding", "strong", "--clusterrole=cluster-admin", "--user=x", code=1))
         self.assertIn("forbidden", self.admin("create", "clusterrole", "c", "--verb=get", "--resource=pods", code=1))
-        self.assertIn("forbidden", self.admin("create", "role", "r", "--verb=get", "--resource=pods", "-n", "default", code=1))
+        self.assertIn("forbidden",
+                      self.admin("create", "role", "r", "--verb=get", "--resource=pods", "-n", "default", code=1))
 
     def test_kubectl_lists_what_one_may_do(self):
         listed = self.viewer("auth", "can-i", "--list")
         self.assertRegex(listed, r"configmaps\s+\[\]\s+\[\]\s+\[get list watch\]")
         self.assertNotRegex(listed, r"(?m)^secrets\s")
         self.assertRegex(self.editor("auth", "can-i", "--list"), r"secrets\s+\[\]\s+\[\]\s+\[.*create.*\]")
-        self.assertRegex(self.admin("auth", "can-i", "--list"), r"rolebindings\.rbac\.authorization\.k8s\.io\s+\[\]\s+\[\]\s+\[.*create.*\]")
+        self.assertRegex(self.admin("auth", "can-i", "--list"),
+                         r"rolebindings\.rbac\.authorization\.k8s\.io\s+\[\]\s+\[\]\s+\[.*create.*\]")
         self.assertEqual(self.editor("auth", "can-i", "create", "deployments").strip(), "yes")
 
-    def test_a_list_with_a_limit_comes_in_pages(self):
+    def test_a_list_with_a_limit_has_pages(self):
         names, token, pages = [], "", 0
         while True:
             page = self.api.get(f"{ROLES}?limit=10&continue={token}")
@@ -122,7 +132,8 @@ class Roles(unittest.TestCase):
         self.assertEqual(len(names), len(set(names)))
         stock = [name for name in names if not name.startswith("spillway:") and not name.startswith("crontabs")]
         self.assertEqual(len(stock), STOCK_ROLES)
-        self.assertIn("system:controller:job-controller", self.root("get", "clusterroles", "--chunk-size=7", "-o", "name"))
+        self.assertIn("system:controller:job-controller",
+                      self.root("get", "clusterroles", "--chunk-size=7", "-o", "name"))
 
     def test_roles_of_a_custom_kind_add_to_those_of_every_cluster(self):
         self.root.apply(DEFINITION)
@@ -135,18 +146,22 @@ class Roles(unittest.TestCase):
         wait_for("view to have the kind", lambda: "crontabs" in self.root("get", "clusterrole", "view", "-o", "json"))
         wait_for("admin to have the kind", lambda: "crontabs" in self.root("get", "clusterrole", "admin", "-o", "json"))
         self.viewer("get", "crontabs")
-        self.editor("create", "-f", "-", given=json.dumps({"apiVersion": "stable.example.com/v1", "kind": "CronTab", "metadata": {"name": "c"}, "spec": {}}))
+        self.editor("create", "-f", "-",
+                    given=json.dumps({"apiVersion": "stable.example.com/v1", "kind": "CronTab",
+                                      "metadata": {"name": "c"}, "spec": {}}))
         self.assertIn("forbidden", self.viewer("delete", "crontab", "c", code=1))
         self.admin("delete", "crontab", "c")
         self.root("delete", "clusterrole", "crontabs-edit")
         wait_for("edit to lose the kind's verbs", lambda: not any(
-            "create" in rule["verbs"] for rule in self.root.get("clusterrole", "edit")["rules"] if rule.get("apiGroups") == ["stable.example.com"]))
+            "create" in rule["verbs"] for rule in self.root.get("clusterrole", "edit")["rules"]
+            if rule.get("apiGroups") == ["stable.example.com"]))
 
     def test_reconcile_of_the_same_roles_changes_nothing(self):
         before = self.api.get(f"{ROLES}/view")
         reconciled = self.root("auth", "reconcile", "-f", "-", given=json.dumps(before))
         self.assertIn("clusterrole.rbac.authorization.k8s.io/view reconciled", reconciled)
-        self.assertEqual(self.api.get(f"{ROLES}/view")["metadata"]["resourceVersion"], before["metadata"]["resourceVersion"])
+        self.assertEqual(self.api.get(f"{ROLES}/view")["metadata"]["resourceVersion"],
+                         before["metadata"]["resourceVersion"])
 
 
 class Restart(unittest.TestCase):
@@ -154,18 +169,23 @@ class Restart(unittest.TestCase):
         with workspace() as folder:
             def server():
                 (folder / "kubeconfig").unlink(missing_ok=True)
-                return running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", folder / "kubeconfig")
+                return running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig",
+                               folder / "kubeconfig")
 
             with server() as process:
                 api = serving(process, folder / "kubeconfig")
                 api.delete(f"{ROLES}/system:aggregate-to-edit")
                 api.patch(f"{ROLES}/system:kube-dns", {"rules": None})
-                api.patch(f"{ROLES}/system:heapster", {"rules": None, "metadata": {"annotations": {"rbac.authorization.kubernetes.io/autoupdate": "false"}}})
-                wait_for("edit to lose its rules", lambda: "secrets" not in json.dumps(api.get(f"{ROLES}/edit")["rules"]))
+                api.patch(f"{ROLES}/system:heapster",
+                          {"rules": None,
+                           "metadata": {"annotations": {"rbac.authorization.kubernetes.io/autoupdate": "false"}}})
+                wait_for("edit to lose its rules",
+                         lambda: "secrets" not in json.dumps(api.get(f"{ROLES}/edit")["rules"]))
                 process.kill()
             with server() as process:
                 api = serving(process, folder / "kubeconfig")
-                wait_for("edit to have its rules again", lambda: "secrets" in json.dumps(api.get(f"{ROLES}/edit")["rules"]))
+                wait_for("edit to have its rules again",
+                         lambda: "secrets" in json.dumps(api.get(f"{ROLES}/edit")["rules"]))
                 self.assertEqual(len(api.get(f"{ROLES}/system:kube-dns")["rules"]), 1)
                 self.assertIsNone(api.get(f"{ROLES}/system:heapster")["rules"])
 

@@ -17,14 +17,17 @@ from test_containers import PODS, pod
 CLASSES = "/apis/node.k8s.io/v1/runtimeclasses"
 STAYS = "trap 'exit 0' TERM; while true; do sleep 0.1; done"
 LINES = 15000
-WRITES = f"i=0; while [ $i -lt {LINES} ]; do i=$((i+1)); echo $i $PAD; [ $((i % 100)) != 0 ] || sleep 0.1; done; {STAYS}"
+WRITES = (
+    f"i=0; while [ $i -lt {LINES} ]; do i=$((i+1)); echo $i $PAD; [ $((i % 100)) != 0 ] || sleep 0.1; done; {STAYS}"
+)
 
 
 class Node(unittest.TestCase):
     @classmethod
     def configuration(cls, **fields):
         file = cls.folder / "kubelet.yaml"
-        file.write_text(json.dumps({"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1", **fields}))
+        file.write_text(json.dumps({"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1",
+                                    **fields}))
         return file
 
     def setUp(self):
@@ -40,7 +43,9 @@ class Node(unittest.TestCase):
         return document["metadata"]["name"]
 
     def add_class(self, name, handler, **fields):
-        self.api.create(CLASSES, {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": name}, "handler": handler, **fields})
+        self.api.create(CLASSES,
+                        {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": name},
+                         "handler": handler, **fields})
         self.addCleanup(self.api.delete, f"{CLASSES}/{name}")
 
     def get(self, name):
@@ -70,7 +75,8 @@ class InContainerd(Node):
         cls.resolver_file.write_text("nameserver 192.0.2.53\n")
         cls.node = cls.enterClassContext(one_node(
             cls.folder, f"--container-runtime-endpoint=unix://{cls.containerd.socket}", "--config",
-            cls.configuration(podLogsDir=str(cls.folder / "logs"), containerLogMaxSize="256Ki", containerLogMaxFiles=3, containerLogMaxWorkers=2, evictionPressureTransitionPeriod="1s",
+            cls.configuration(podLogsDir=str(cls.folder / "logs"), containerLogMaxSize="256Ki", containerLogMaxFiles=3,
+                              containerLogMaxWorkers=2, evictionPressureTransitionPeriod="1s",
                               resolvConf=str(cls.resolver_file))))
         cls.api = cls.node.api
 
@@ -125,7 +131,9 @@ class InContainerd(Node):
         wait_for("the first sandbox to go", lambda: lost not in self.sandboxes(), interval=0.5)
         wait_for("what is of no pod to go", lambda: not stray.exists())
         self.assertTrue((self.folder / f"state/n/pods/default_{name}_{uid}").exists())
-        wait_for("the word about it", lambda: any("garbage of pods is removed" in line and lost in line for line in self.node.log.read_text().splitlines()))
+        wait_for("the word about it",
+                 lambda: any("garbage of pods is removed" in line and lost in line
+                             for line in self.node.log.read_text().splitlines()))
 
     def test_no_sandbox_without_the_resolvers_file(self):
         """The resolver file is read anew for each sandbox: a pod that waits for it gets it."""
@@ -145,9 +153,12 @@ class InContainerd(Node):
         mount = {"name": "v", "mountPath": "/v", "readOnly": True, "recursiveReadOnly": "Enabled"}
         volumes = [{"name": "v", "emptyDir": {}}]
         name = self.create(pod("recursive", STAYS, volumes=volumes, container={"volumeMounts": [mount]}))
-        waiting = wait_for("the refusal", lambda: self.status(name).get("state", {}).get("waiting", {}).get("reason") == "CreateContainerConfigError" and self.status(name)["state"]["waiting"])
+        waiting = wait_for("the refusal",
+                           lambda: self.status(name).get("state", {}).get("waiting", {}).get("reason")
+                           == "CreateContainerConfigError" and self.status(name)["state"]["waiting"])
         self.assertIn("it is not supported by the runtime", waiting["message"])
-        name = self.create(pod("if-possible", STAYS, volumes=volumes, container={"volumeMounts": [{**mount, "recursiveReadOnly": "IfPossible"}]}))
+        name = self.create(pod("if-possible", STAYS, volumes=volumes,
+                               container={"volumeMounts": [{**mount, "recursiveReadOnly": "IfPossible"}]}))
         self.wait_phase(name, "Running")
 
     def test_containers_that_end_with_their_sandbox(self):
@@ -158,7 +169,11 @@ class InContainerd(Node):
         self.wait_restarts(name, 1)
         self.assertEqual(self.status(name)["lastState"]["terminated"]["exitCode"], 137)
         wait_for("the event", lambda: self.events(name, "SandboxChanged"))
-        self.assertEqual((len(self.events(name, "SandboxChanged")), self.events(name, "BackOff"), self.events(name, "Failed")), (1, [], []))
+        # On a busy machine the agent may hear of the container's end first, and start it once more in the sandbox that
+        # has ended.
+        failed = [message for message in self.events(name, "Failed")
+                  if "failed to get sandbox container task" not in message]
+        self.assertEqual((len(self.events(name, "SandboxChanged")), self.events(name, "BackOff"), failed), (1, [], []))
 
     def test_a_pod_that_never_restarts_fails_with_its_sandbox(self):
         name = self.create(pod("once", STAYS, hostNetwork=False, restartPolicy="Never"))
@@ -207,7 +222,8 @@ class InContainerd(Node):
         wait_for("its logs and the link to go", lambda: not folder.parent.exists() and not link.is_symlink())
 
     def test_the_handler_of_a_runtime_class(self):
-        self.add_class("plain", "runc", overhead={"podFixed": {"memory": "8Mi"}}, scheduling={"nodeSelector": {"kubernetes.io/os": "linux"}})
+        self.add_class("plain", "runc", overhead={"podFixed": {"memory": "8Mi"}},
+                       scheduling={"nodeSelector": {"kubernetes.io/os": "linux"}})
         name = self.create(pod("plain", STAYS, runtimeClassName="plain"))
         self.wait_phase(name, "Running")
         spec = self.get(name)["spec"]
@@ -223,7 +239,9 @@ class AsProcesses(Node):
     @classmethod
     def setUpClass(cls):
         cls.folder = cls.enterClassContext(workspace())
-        cls.node = cls.enterClassContext(one_node(cls.folder, "--config", cls.configuration(clusterDNS=["10.96.0.10"], clusterDomain="cluster.test")))
+        cls.node = cls.enterClassContext(one_node(cls.folder, "--config",
+                                                  cls.configuration(clusterDNS=["10.96.0.10"],
+                                                                    clusterDomain="cluster.test")))
         cls.api = cls.node.api
 
     def resolver(self, name, **spec):
@@ -238,9 +256,11 @@ class AsProcesses(Node):
         self.assertTrue(lines[0].startswith("search default.svc.cluster.test svc.cluster.test cluster.test"), lines)
         self.assertEqual(lines[1], "nameserver 10.96.0.10")
         self.assertIn("ndots:5", lines[-1])
-        config = {"nameservers": ["192.0.2.1", "192.0.2.2", "192.0.2.3"], "searches": ["example.test"], "options": [{"name": "timeout", "value": "1"}]}
+        config = {"nameservers": ["192.0.2.1", "192.0.2.2", "192.0.2.3"], "searches": ["example.test"],
+                  "options": [{"name": "timeout", "value": "1"}]}
         self.assertEqual(self.resolver("none", dnsPolicy="None", dnsConfig=config),
-                         ["search example.test", "nameserver 192.0.2.1", "nameserver 192.0.2.2", "nameserver 192.0.2.3", "options timeout:1"])
+                         ["search example.test", "nameserver 192.0.2.1", "nameserver 192.0.2.2", "nameserver 192.0.2.3",
+                          "options timeout:1"])
         self.resolver("more", dnsConfig=config)
         self.assertEqual(len(wait_for("the event", lambda: self.events("more", "DNSConfigForming"))), 1)
 
@@ -248,7 +268,8 @@ class AsProcesses(Node):
         self.add_class("sealed", "kata")
         name = self.create(pod("sealed", STAYS, runtimeClassName="sealed"))
         said = wait_for("the refusal", lambda: self.events(name, "FailedCreatePodSandBox"))
-        self.assertEqual(said[0], 'Failed to create pod sandbox: no runtime for "kata" is configured: this node runs processes')
+        self.assertEqual(said[0],
+                         'Failed to create pod sandbox: no runtime for "kata" is configured: this node runs processes')
         self.assertEqual(self.api.pod_phases()[name], "Pending")
 
 

@@ -37,21 +37,25 @@ class Signing(unittest.TestCase):
         cls.folder = cls.enterClassContext(workspace())
         kubeconfig = cls.folder / "kubeconfig"
         process = cls.enterClassContext(
-            running(cls.folder, "apiserver", "--data-dir", cls.folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig))
+            running(cls.folder, "apiserver", "--data-dir", cls.folder / "data", "--port", "0", "--write-kubeconfig",
+                    kubeconfig))
         cls.api, cls.kubectl = serving(process, kubeconfig), Kubectl(kubeconfig)
         cls.api.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "asker"}})
         cls.api.create(f"{RBAC}/clusterroles", {"metadata": {"name": "asker"}, "rules": [
             {"apiGroups": ["certificates.k8s.io"], "verbs": ["*"],
-             "resources": ["certificatesigningrequests", "certificatesigningrequests/approval", "certificatesigningrequests/status"]}]})
+             "resources": ["certificatesigningrequests", "certificatesigningrequests/approval",
+                           "certificatesigningrequests/status"]}]})
         cls.api.create(f"{RBAC}/clusterrolebindings", {
-            "metadata": {"name": "asker"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "asker"},
+            "metadata": {"name": "asker"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "asker"},
             "subjects": [{"kind": "ServiceAccount", "name": "asker", "namespace": "default"}]})
         cls.asker = Kubectl(account_kubeconfig(cls.api, kubeconfig, "asker", "default"))
 
     def request(self, name, subject, signer="kubernetes.io/kube-apiserver-client", **spec):
         """A CertificateSigningRequest with a key of its own in `folder`/NAME.key."""
         key, request = self.folder / f"{name}.key", self.folder / f"{name}.csr"
-        openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-subj", subject, "-out", request)
+        openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key,
+                "-subj", subject, "-out", request)
         return {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": {"name": name},
                 "spec": {"request": base64.b64encode(request.read_bytes()).decode(), "signerName": signer,
                          "usages": ["client auth", "digital signature"], **spec}}
@@ -64,7 +68,8 @@ class Signing(unittest.TestCase):
     def test_a_request_is_approved_and_denied(self):
         for name, decision in (("yes", "Approved,Issued"), ("no", "Denied")):
             self.kubectl.apply(self.request(name, "/O=dev/CN=ann", expirationSeconds=86400))
-            self.assertEqual(self.row(name)[2:], ["kubernetes.io/kube-apiserver-client", "kubernetes-admin", "24h", "Pending"])
+            self.assertEqual(self.row(name)[2:],
+                             ["kubernetes.io/kube-apiserver-client", "kubernetes-admin", "24h", "Pending"])
             self.kubectl("certificate", "approve" if name == "yes" else "deny", name)
             wait_for(decision, lambda name=name, decision=decision: self.row(name)[5] == decision)
             condition = self.api.get(f"{REQUESTS}/{name}")["status"]["conditions"][0]
@@ -74,8 +79,10 @@ class Signing(unittest.TestCase):
         self.assertIn("already Approved", self.kubectl("certificate", "deny", "yes", code=1))
 
     def test_the_requestor_cannot_be_forged(self):
-        document = self.request("forged", "/O=system:nodes/CN=system:node:k1", "kubernetes.io/kube-apiserver-client-kubelet",
-                                username="system:node:k1", groups=["system:nodes", "system:masters"], uid="0", extra={"a": ["b"]})
+        document = self.request("forged", "/O=system:nodes/CN=system:node:k1",
+                                "kubernetes.io/kube-apiserver-client-kubelet",
+                                username="system:node:k1", groups=["system:nodes", "system:masters"], uid="0",
+                                extra={"a": ["b"]})
         self.asker.apply(document)
         spec = self.api.get(f"{REQUESTS}/forged")["spec"]
         self.assertEqual(spec["username"], "system:serviceaccount:default:asker")
@@ -86,10 +93,13 @@ class Signing(unittest.TestCase):
     def test_a_signer_has_its_approvers(self):
         self.kubectl.apply(self.request("held", "/CN=ann"))
         refused = self.asker("certificate", "approve", "held", code=1)
-        self.assertIn('user not permitted to approve requests with signerName "kubernetes.io/kube-apiserver-client"', refused)
+        self.assertIn('user not permitted to approve requests with signerName "kubernetes.io/kube-apiserver-client"',
+                      refused)
         self.api.create(f"{RBAC}/clusterroles", {"metadata": {"name": "approver"}, "rules": [
-            {"apiGroups": ["certificates.k8s.io"], "verbs": ["approve"], "resources": ["signers"], "resourceNames": ["kubernetes.io/*"]}]})
-        self.kubectl("create", "clusterrolebinding", "approver", "--clusterrole=approver", "--serviceaccount=default:asker")
+            {"apiGroups": ["certificates.k8s.io"], "verbs": ["approve"], "resources": ["signers"],
+             "resourceNames": ["kubernetes.io/*"]}]})
+        self.kubectl("create", "clusterrolebinding", "approver", "--clusterrole=approver",
+                     "--serviceaccount=default:asker")
         self.asker("certificate", "approve", "held")
         wait_for("a certificate", lambda: self.row("held")[5] == "Approved,Issued")
 
@@ -99,7 +109,8 @@ class Signing(unittest.TestCase):
         wait_for("a certificate", lambda: self.row("bob")[5] == "Approved,Issued")
         certificate = self.folder / "bob.crt"
         certificate.write_bytes(base64.b64decode(self.api.get(f"{REQUESTS}/bob")["status"]["certificate"]))
-        self.kubectl("config", "set-credentials", "bob", f"--client-certificate={certificate}", f"--client-key={self.folder / 'bob.key'}")
+        self.kubectl("config", "set-credentials", "bob", f"--client-certificate={certificate}",
+                     f"--client-key={self.folder / 'bob.key'}")
         known = self.kubectl("auth", "whoami", "--user=bob")
         self.assertRegex(known, r"Username\s+bob\b")
         self.assertIn("dev", known)
@@ -113,7 +124,8 @@ class Signing(unittest.TestCase):
         self.kubectl("certificate", "approve", "both")
         wait_for("the refusal", lambda: self.row("both")[5] == "Approved,Failed")
         failed = self.api.get(f"{REQUESTS}/both")["status"]["conditions"][1]
-        self.assertEqual((failed["reason"], failed["message"]), ("SignerValidationFailure", "invalid usage for client certificate: server auth"))
+        self.assertEqual((failed["reason"], failed["message"]),
+                         ("SignerValidationFailure", "invalid usage for client certificate: server auth"))
 
     def test_a_certificate_is_issued(self):
         self.kubectl.apply(self.request("issued", "/CN=ann", "example.com/own"))
@@ -129,30 +141,38 @@ class Signing(unittest.TestCase):
     def test_a_stock_controller_speaks_protobuf(self):
         def send(method, path, body):
             return self.api.request(method, path, body, "application/vnd.kubernetes.protobuf")
-        document = self.request("pb", "/O=system:nodes/CN=system:node:k1", "kubernetes.io/kube-apiserver-client")["spec"]
-        spec = (field(1, base64.b64decode(document["request"])) + field(2, "system:node:k1") + field(4, "system:masters")
+        document = self.request("pb", "/O=system:nodes/CN=system:node:k1",
+                                "kubernetes.io/kube-apiserver-client")["spec"]
+        spec = (field(1, base64.b64decode(document["request"])) + field(2, "system:node:k1")
+                + field(4, "system:masters")
                 + field(5, "client auth") + field(5, "digital signature") + field(7, document["signerName"]))
         send("POST", REQUESTS, protobuf(field(1, "pb"), spec))
         stored = self.api.get(f"{REQUESTS}/pb")
         self.assertEqual(stored["spec"]["username"], "kubernetes-admin")
         self.assertEqual(stored["spec"]["request"], document["request"])
-        condition = field(1, "Approved") + field(2, "AutoApproved") + field(3, "m") + field(4, b"") + field(5, b"") + field(6, "True")
-        metadata = field(1, "pb") + field(5, stored["metadata"]["uid"]) + field(6, stored["metadata"]["resourceVersion"])
+        condition = field(1, "Approved") + field(2, "AutoApproved") + field(3,
+                                                                            "m") + field(4, b"") + field(
+                                                                                5, b"") + field(6, "True")
+        metadata = field(1, "pb") + field(5, stored["metadata"]["uid"]) + field(6,
+                                                                                stored["metadata"]["resourceVersion"])
         send("PUT", f"{REQUESTS}/pb/approval", protobuf(metadata, spec, field(1, condition)))
         approved = self.api.get(f"{REQUESTS}/pb")["status"]["conditions"][0]
         self.assertRegex(approved.pop("lastUpdateTime"), r"^20\d\d-")
         self.assertRegex(approved.pop("lastTransitionTime"), r"^20\d\d-")
         self.assertEqual(approved, {"type": "Approved", "status": "True", "reason": "AutoApproved", "message": "m"})
 
-    def test_what_nobody_may_ask_for(self):
+    def test_forbidden_requests(self):
         document = self.request("master", "/O=system:masters/CN=ann")
-        with self.assertRaisesRegex(ApiError, "use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed"):
+        with self.assertRaisesRegex(
+            ApiError, "use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed"
+        ):
             self.api.create(REQUESTS, document)
         broken = self.request("broken", "/CN=ann")
         pem = base64.b64decode(broken["spec"]["request"]).decode()
         der = bytearray(base64.b64decode("".join(re.findall(r"^[^-].*$", pem, re.M))))
         der[-1] ^= 1
-        pem = "-----BEGIN CERTIFICATE REQUEST-----\n" + base64.encodebytes(bytes(der)).decode() + "-----END CERTIFICATE REQUEST-----\n"
+        pem = "-----BEGIN CERTIFICATE REQUEST-----\n" + base64.encodebytes(
+            bytes(der)).decode() + "-----END CERTIFICATE REQUEST-----\n"
         broken["spec"]["request"] = base64.b64encode(pem.encode()).decode()
         with self.assertRaisesRegex(ApiError, "not signed with the key that it names"):
             self.api.create(REQUESTS, broken)

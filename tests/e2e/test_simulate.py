@@ -1,4 +1,6 @@
-"""`spillway simulate` and `spillway advise`: help, wrong command lines and files, exit codes, the form of -o json, an interruption."""
+"""`spillway simulate` and `spillway advise`: help, wrong command lines and files, exit codes, the form of -o json, an
+interruption.
+"""
 import json
 import pathlib
 import re
@@ -18,7 +20,8 @@ def catches_interrupts(child):
 
 
 def simulate(*arguments):
-    return subprocess.run([BINARY, "simulate", *arguments], capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT, check=False)
+    return subprocess.run([BINARY, "simulate", *arguments], capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT,
+                          check=False)
 
 
 class Simulate(unittest.TestCase):
@@ -34,7 +37,8 @@ class Simulate(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         self.assertIn("3: an expectation failed", done.stdout)
         named = re.search(r"Built-in scenarios: ([^(]+)", done.stdout).group(1)
-        self.assertEqual(sorted(re.findall(r"[a-z0-9-]+", named)), sorted(each.stem for each in (ROOT / "examples/incidents").glob("*.yaml")))
+        self.assertEqual(sorted(re.findall(r"[a-z0-9-]+", named)),
+                         sorted(each.stem for each in (ROOT / "examples/incidents").glob("*.yaml")))
 
     def test_a_wrong_command_line(self):
         for arguments in (["--seeed", "1", "zone-outage"], [], ["zone-outage", "--config-a", "x"]):
@@ -50,7 +54,8 @@ class Simulate(unittest.TestCase):
     def test_a_bad_file_names_the_place(self):
         done = simulate("tests/scenarios/bad/02-unknown-event.yaml")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("02-unknown-event.yaml:4:3: timeline[0][partitoin]: unknown (did you mean partition?)", done.stderr)
+        self.assertIn("02-unknown-event.yaml:4:3: timeline[0][partitoin]: unknown (did you mean partition?)",
+                      done.stderr)
 
     def test_expectations_decide_the_exit_code(self):
         done = simulate(self.write(FEW + "expect: [flips == 2, recovered]\n"))
@@ -66,7 +71,8 @@ class Simulate(unittest.TestCase):
         self.assertEqual(sorted(outcome), sorted([
             "scenario", "seed", "interrupted", "nodes", "pods", "lastedSeconds", "counts", "taintedNodesMax",
             "recoveredAtSeconds", "timeToRecoverySeconds", "heldBy", "unplaced", "unrecovered", "disruptionByOwner",
-            "disruptionByZone", "leftOut", "expectations", "violations", "violated", "events", "writes", "messages", "traceHash"]))
+            "disruptionByZone", "leftOut", "expectations", "violations", "violated", "events", "writes", "messages",
+            "traceHash"]))
         self.assertEqual(outcome["counts"]["flips"], 2)
         self.assertEqual(outcome["seed"], 3)
         self.assertEqual({each["what"] for each in outcome["events"] if each["zone"] != "zone-0"}, set())
@@ -92,7 +98,8 @@ class Simulate(unittest.TestCase):
 
     def test_an_interruption_ends_it_at_once(self):
         scenario = self.write("name: long\ncluster: {nodes: 50}\nduration: 1000h\n")
-        child = subprocess.Popen([BINARY, "simulate", scenario], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        child = subprocess.Popen([BINARY, "simulate", scenario], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 text=True)
         self.addCleanup(child.kill)
         wait_for("SIGINT to be caught", lambda: catches_interrupts(child))
         child.send_signal(signal.SIGINT)
@@ -102,7 +109,8 @@ class Simulate(unittest.TestCase):
         self.assertRegex(err, r"^spillway: interrupted after \d+ s of virtual time of long; nothing is reported\n$")
 
     def advise(self, *arguments):
-        return subprocess.run([BINARY, "advise", *arguments], capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT, check=False)
+        return subprocess.run([BINARY, "advise", *arguments], capture_output=True, text=True, timeout=PATIENCE,
+                              cwd=ROOT, check=False)
 
     def test_advice_says_what_each_setting_costs(self):
         scenario = self.write(FEW + "expect: [flips == 0]\n")
@@ -112,9 +120,11 @@ class Simulate(unittest.TestCase):
         self.assertEqual([(each.get("systemReserved"), each.get("brakes")) for each in choices],
                          [(None, None), ("1Gi", True), ("1Gi", False), ("900Gi", True), ("900Gi", False)])
         self.assertEqual({name for each in choices[:3] for name in each["cost"]},
-                         {"oomKills", "evicted", "withoutEvidence", "deleted", "tainted", "recordings", "flips", "unplaced", "failedExpectations", "violations", "keptFreeBytesPerNode", "runs"})
+                         {"oomKills", "evicted", "withoutEvidence", "deleted", "tainted", "recordings", "flips",
+                          "unplaced", "failedExpectations", "violations", "keptFreeBytesPerNode", "runs"})
         self.assertEqual(choices[0]["cost"]["failedExpectations"], 1)
-        self.assertEqual(choices[2]["cost"]["keptFreeBytesPerNode"] - choices[0]["cost"]["keptFreeBytesPerNode"], 1 << 30)
+        self.assertEqual(choices[2]["cost"]["keptFreeBytesPerNode"] - choices[0]["cost"]["keptFreeBytesPerNode"],
+                         1 << 30)
         self.assertEqual(choices[2]["noBetterThan"], 0)
         self.assertIn("Resource \"memory\" has a reservation", choices[3]["impossible"])
         again = self.advise(scenario, "--seeds", "2")
@@ -123,11 +133,14 @@ class Simulate(unittest.TestCase):
 
     def test_advice_with_a_wrong_command_line(self):
         for arguments, said in ((["zone-outage", "--brakes", "maybe"], "--brakes: expected on or off, got \"maybe\""),
-                                (["zone-outage", "--memory-available", "much"], "--memory-available: expected quantities or percentages"),
-                                (["zone-outage", "--system-reserved", "-1"], "expected quantities such as 512Mi, got \"-1\""),
+                                (["zone-outage", "--memory-available", "much"],
+                                 "--memory-available: expected quantities or percentages"),
+                                (["zone-outage", "--system-reserved", "-1"],
+                                 "expected quantities such as 512Mi, got \"-1\""),
                                 (["zone-outage", "--config", "none.yaml"], "none.yaml"),
                                 (["zone-outage", "--seeds", "0"], "--seeds"), ([], "SCENARIO is required"),
-                                (["none"], "there is no such scenario"), (["zone-outge"], "(did you mean zone-outage?)")):
+                                (["none"], "there is no such scenario"),
+                                (["zone-outge"], "(did you mean zone-outage?)")):
             done = self.advise(*arguments)
             self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
             self.assertIn(said, done.stderr)
@@ -136,10 +149,12 @@ class Simulate(unittest.TestCase):
 
 class Swarm(unittest.TestCase):
     def swarm(self, *arguments):
-        return subprocess.run([BINARY, "swarm", *arguments], capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT, check=False)
+        return subprocess.run([BINARY, "swarm", *arguments], capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT,
+                              check=False)
 
     def test_the_same_seeds_are_the_same_runs(self):
-        one, two = (json.loads(self.swarm("--seeds", "1..3", "--jobs", jobs, "-o", "json").stdout) for jobs in ("1", "2"))
+        one, two = (json.loads(self.swarm("--seeds", "1..3", "--jobs", jobs, "-o", "json").stdout)
+                    for jobs in ("1", "2"))
         self.assertEqual((one["firstSeed"], one["done"], one["failed"], one["minimised"]), (1, 3, [], None))
         self.assertEqual(one["traces"], two["traces"])
 
@@ -149,7 +164,8 @@ class Swarm(unittest.TestCase):
         self.assertIn('expected a number above 0, or a range as 1..20000, got "9..3"', done.stderr)
 
     def test_an_interruption_ends_with_the_summary_so_far(self):
-        child = subprocess.Popen([BINARY, "swarm", "--seeds", "100000", "--jobs", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        child = subprocess.Popen([BINARY, "swarm", "--seeds", "100000", "--jobs", "1"], stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE,
                                  text=True, cwd=ROOT)
         self.addCleanup(child.kill)
         wait_for("SIGINT to be caught", lambda: catches_interrupts(child))

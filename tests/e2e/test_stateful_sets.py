@@ -12,10 +12,12 @@ def stateful_set(name, command, replicas=3, pod=None, **spec):
     container = {"name": "main", "image": "one", "command": ["sh", "-c", command], **(pod or {})}
     return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": name, "namespace": "default"},
             "spec": {"serviceName": name, "replicas": replicas, "selector": {"matchLabels": {"app": name}},
-                     "template": {"metadata": {"labels": {"app": name}}, "spec": {"terminationGracePeriodSeconds": 0, "containers": [container]}}, **spec}}
+                     "template": {"metadata": {"labels": {"app": name}},
+                                  "spec": {"terminationGracePeriodSeconds": 0, "containers": [container]}}, **spec}}
 
 
-@needs(shutil.which("kubectl") and can_write_cgroups() and can_confine(), "needs kubectl, root, a writable cgroup hierarchy and namespaces")
+@needs(shutil.which("kubectl") and can_write_cgroups() and can_confine(),
+       "needs kubectl, root, a writable cgroup hierarchy and namespaces")
 class StatefulSets(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -40,7 +42,8 @@ class StatefulSets(unittest.TestCase):
         path.mkdir(parents=True)
         os.chmod(path, 0o777)
         self.kubectl.apply({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
-                            "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": str(path)}}})
+                            "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+                                     "hostPath": {"path": str(path)}}})
         return path
 
     def test_pods_have_their_name_and_are_brought_up_to_date_in_order(self):
@@ -54,7 +57,8 @@ class StatefulSets(unittest.TestCase):
         self.assertRegex(self.kubectl("get", "statefulsets"), r"web\s+3/3\s+\d+s")
         self.kubectl("patch", "sts", "web", "-p", '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":2}}}}')
         self.kubectl("set", "image", "sts/web", "main=two")
-        wait_for("the last one to be new", lambda: self.images("web") == {"web-0": "one", "web-1": "one", "web-2": "two"})
+        wait_for("the last one to be new",
+                 lambda: self.images("web") == {"web-0": "one", "web-1": "one", "web-2": "two"})
         self.kubectl("patch", "sts", "web", "-p", '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}')
         self.rolled_out("web")
         self.assertEqual(set(self.images("web").values()), {"two"})
@@ -80,14 +84,16 @@ class StatefulSets(unittest.TestCase):
         self.kubectl.apply(stateful_set("db", "hostname > /data/$(ls /data | wc -l); sleep 1d", replicas=2,
                                         pod={"volumeMounts": [{"name": "data", "mountPath": "/data"}]},
                                         volumeClaimTemplates=[claim], podManagementPolicy="Parallel",
-                                        persistentVolumeClaimRetentionPolicy={"whenDeleted": "Delete", "whenScaled": "Retain"}))
+                                        persistentVolumeClaimRetentionPolicy={"whenDeleted": "Delete",
+                                                                              "whenScaled": "Retain"}))
         self.rolled_out("db")
 
         def written():
             """The names of the pods that have used each disk, in their order."""
             return sorted([file.read_text().strip() for file in sorted(disk.iterdir())] for disk in disks)
         wait_for("each to write its name", lambda: written() == [["db-0"], ["db-1"]])
-        self.assertEqual({each["metadata"]["name"] for each in self.kubectl.get("pvc")["items"]}, {"data-db-0", "data-db-1"})
+        self.assertEqual({each["metadata"]["name"] for each in self.kubectl.get("pvc")["items"]},
+                         {"data-db-0", "data-db-1"})
         self.kubectl("scale", "sts/db", "--replicas=1")
         wait_for("one to go", lambda: sorted(self.pods("db")) == ["db-0"])
         self.assertEqual(len(self.kubectl.get("pvc")["items"]), 2)

@@ -18,7 +18,8 @@ KEYS = "/registry/configmaps/default/"
 def listed(kubectl):
     """All objects of kinds with content, as kubectl sees them, without the fields that a move changes."""
     seen = {}
-    for kind in ("namespaces", "configmaps", "secrets", "serviceaccounts", "priorityclasses", "clusterroles", "deployments", "pods"):
+    for kind in ("namespaces", "configmaps", "secrets", "serviceaccounts", "priorityclasses", "clusterroles",
+                 "deployments", "pods"):
         for each in kubectl.get(kind, "-A")["items"]:
             del each["metadata"]["resourceVersion"]
             seen[kind, each["metadata"].get("namespace"), each["metadata"]["name"]] = each
@@ -32,8 +33,10 @@ class Copy(unittest.TestCase):
         self.cluster = self.enterContext(own_etcd.serving(self.folder))
         self.etcd = Bytes(self.cluster.members[0])
         wait_for("etcd", self.etcd.answers)
-        self.to_etcd = ("copy", "--from", f"sqlite:{self.folder / 'data'}", "--to", f"etcd:{self.cluster.members[0].url}")
-        self.to_file = ("copy", "--from", f"etcd:{self.cluster.members[0].url}", "--to", f"sqlite:{self.folder / 'data'}")
+        self.to_etcd = ("copy", "--from", f"sqlite:{self.folder / 'data'}", "--to",
+                        f"etcd:{self.cluster.members[0].url}")
+        self.to_file = ("copy", "--from", f"etcd:{self.cluster.members[0].url}", "--to",
+                        f"sqlite:{self.folder / 'data'}")
 
     def store(self, *arguments, code=0):
         done, out, err = run("store", *arguments)
@@ -43,7 +46,8 @@ class Copy(unittest.TestCase):
     def server(self, *more):
         kubeconfig = self.folder / "kubeconfig"
         kubeconfig.unlink(missing_ok=True)
-        process = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig, *more))
+        process = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / "data", "--port", "0",
+                                            "--write-kubeconfig", kubeconfig, *more))
         return process, serving(process, kubeconfig), Kubectl(kubeconfig)
 
     def fill(self, count=300):
@@ -51,7 +55,8 @@ class Copy(unittest.TestCase):
         process, api, kubectl = self.server()
         kubectl("create", "deployment", "shop", "--image=shop:1")
         for number in range(count):
-            api.create("/api/v1/namespaces/default/configmaps", {"metadata": {"name": f"m{number}"}, "data": {"text": "ü" * number}})
+            api.create("/api/v1/namespaces/default/configmaps",
+                       {"metadata": {"name": f"m{number}"}, "data": {"text": "ü" * number}})
         seen, revision = listed(kubectl), int(api.get("/api/v1/namespaces")["metadata"]["resourceVersion"])
         process.stop()
         return seen, revision
@@ -88,7 +93,8 @@ class Copy(unittest.TestCase):
         self.assertEqual(back["objects"], checked["objects"] + 3)
         self.assertTrue(pathlib.Path(back["kept"]).exists())
         self.assertGreater(back["revision"], self.etcd.revision() + 10**8)
-        self.assertEqual(json.loads(self.store("check", "--data-dir", self.folder / "data", "-o", "json"))["problemCount"], 0)
+        self.assertEqual(json.loads(self.store("check", "--data-dir", self.folder / "data", "-o",
+                                               "json"))["problemCount"], 0)
         process, api, kubectl = self.server()
         found = listed(kubectl)
         self.assertEqual(found.pop(("configmaps", "default", "by-hand"))["data"], {"n": "1"})
@@ -97,10 +103,13 @@ class Copy(unittest.TestCase):
         process.stop()
 
     def test_what_is_no_command_line(self):
-        for ends in (("sqlite:/a", "sqlite:/b"), ("etcd:http://127.0.0.1:1", "etcd:http://127.0.0.1:2"), ("/a", "etcd:http://127.0.0.1:1"), ("sqlite:/a", "etcd:http://10.0.0.1:2379")):
+        for ends in (("sqlite:/a", "sqlite:/b"), ("etcd:http://127.0.0.1:1", "etcd:http://127.0.0.1:2"),
+                     ("/a", "etcd:http://127.0.0.1:1"), ("sqlite:/a", "etcd:http://10.0.0.1:2379")):
             err = self.store("copy", "--from", ends[0], "--to", ends[1], code=2)
             self.assertEqual(err.strip().count("\n"), 0, err)
-        self.assertIn("there is no store", self.store("copy", "--from", f"sqlite:{self.folder / 'none'}", "--to", f"etcd:{self.cluster.members[0].url}", code=1))
+        self.assertIn("there is no store",
+                      self.store("copy", "--from", f"sqlite:{self.folder / 'none'}", "--to",
+                                 f"etcd:{self.cluster.members[0].url}", code=1))
 
     def test_killed_in_the_middle_the_target_is_marked(self):
         seen, revision = self.fill(1500)
@@ -108,8 +117,10 @@ class Copy(unittest.TestCase):
         for number in (signal.SIGKILL, signal.SIGINT):
             for _ in range(5):  # on a busy machine it may be done before it is seen
                 before = self.etcd.value(MARK)
-                child = subprocess.Popen([BINARY, "store", *self.to_etcd, "--overwrite"], stderr=subprocess.PIPE, text=True)
-                wait_for("its beginning", lambda: self.etcd.value(MARK) != before or child.poll() is not None, interval=0.001)
+                child = subprocess.Popen([BINARY, "store", *self.to_etcd, "--overwrite"], stderr=subprocess.PIPE,
+                                         text=True)
+                wait_for("its beginning", lambda: self.etcd.value(MARK) != before or child.poll() is not None,
+                         interval=0.001)
                 child.send_signal(number)
                 err = child.communicate(timeout=PATIENCE)[1]
                 if child.returncode != 0:
@@ -129,7 +140,8 @@ class Copy(unittest.TestCase):
         (self.folder / "data").rename(self.folder / "before")
         shutil.copytree(self.folder / "before/pki", self.folder / "data/pki")
         child = subprocess.Popen([BINARY, "store", *self.to_file])
-        wait_for("its beginning", lambda: (self.folder / "data/spillway.db.copying").exists() or child.poll() is not None)
+        wait_for("its beginning", lambda: (self.folder / "data/spillway.db.copying").exists()
+                 or child.poll() is not None)
         child.kill()
         child.wait()
         self.assertFalse((self.folder / "data/spillway.db").exists())
@@ -137,10 +149,12 @@ class Copy(unittest.TestCase):
         _, _, kubectl = self.server()
         self.assertEqual(listed(kubectl), seen)
 
-    def test_check_tells_what_a_version_would_lose(self):
+    def test_check_names_what_a_version_would_lose(self):
         self.etcd.put_bytes(KEYS + "good", config_map(metadata("good"), {"a": "b"}))
         self.etcd.put_bytes(KEYS + "new", config_map(metadata("new"), {"a": "b"}, more=field(77, "of the future")))
-        self.etcd.put_bytes(KEYS + "late", config_map(metadata("late"), {"a": "b"}, more=field(2, field(2, "value first") + field(1, "k"))))
+        self.etcd.put_bytes(KEYS + "late",
+                            config_map(metadata("late"), {"a": "b"},
+                                       more=field(2, field(2, "value first") + field(1, "k"))))
         report = json.loads(self.store("check", self.cluster.flag, "-o", "json", code=0))
         self.assertEqual((report["problemCount"], report["resources"]), (0, {"configmaps": 3}))
         self.assertTrue(any("late: is written in other bytes" in note for note in report["notes"]), report)

@@ -1,4 +1,6 @@
-"""Talking with programs of containers through kubectl: exec with and without a terminal, cp, attach, run -i, by WebSocket and by SPDY; in one process and over TLS to an agent of its own."""
+"""Talking with programs of containers through kubectl: exec with and without a terminal, cp, attach, run -i, by
+WebSocket and by SPDY; in one process and over TLS to an agent of its own.
+"""
 import fcntl
 import hashlib
 import os
@@ -24,7 +26,8 @@ class Terminal:
         self.leader, follower = pty.openpty()
         self.seen = b""
         fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 77, 0, 0))
-        self.child = subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower, env=environment, start_new_session=True)
+        self.child = subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower, env=environment,
+                                      start_new_session=True)
         os.close(follower)
 
     def heard(self, text):
@@ -47,12 +50,14 @@ class Streams:
 
     def raw(self, *arguments, given=b"", timeout=PATIENCE):
         """kubectl with bytes: (exit code, standard output, standard error)."""
-        done = subprocess.run(["kubectl", *arguments], input=given, capture_output=True, env=self.kubectl.environment, timeout=timeout, check=False)
+        done = subprocess.run(["kubectl", *arguments], input=given, capture_output=True, env=self.kubectl.environment,
+                              timeout=timeout, check=False)
         return done.returncode, done.stdout, done.stderr
 
     def first_line_of(self, child):
         if not select.select([child.stdout], [], [], 60)[0]:
-            logs = [f"--- {log.name}\n" + "\n".join(log.read_text().splitlines()[-20:]) for log in self.folder.glob("*.log")]
+            logs = [f"--- {log.name}\n" + "\n".join(log.read_text().splitlines()[-20:])
+                    for log in self.folder.glob("*.log")]
             self.fail("\n".join([f"{child.args} says nothing", *logs]))
         return child.stdout.readline()
 
@@ -63,7 +68,8 @@ class Streams:
         code, out, err = self.raw("exec", "box", "--", "no-such-program")
         self.assertEqual((code, out), (1, b""))
         self.assertIn(b'exec: "no-such-program": executable file not found in $PATH', err)
-        self.assertEqual(self.raw("exec", "box", "--", "echo", "two words", "ü", "a&b=c?d#e")[1], "two words ü a&b=c?d#e\n".encode())
+        self.assertEqual(self.raw("exec", "box", "--", "echo", "two words", "ü", "a&b=c?d#e")[1],
+                         "two words ü a&b=c?d#e\n".encode())
 
     def test_input_ends(self):
         self.assertEqual(self.raw("exec", "-i", "box", "--", "cat", given=b"to the end")[:2], (0, b"to the end"))
@@ -79,7 +85,8 @@ class Streams:
         blob = os.urandom(3_000_000)
         (self.folder / "there").write_bytes(blob)
         self.kubectl("cp", str(self.folder / "there"), "box:/tmp/copied")
-        self.assertEqual(self.kubectl("exec", "box", "--", "sha256sum", "/tmp/copied").split()[0], hashlib.sha256(blob).hexdigest())
+        self.assertEqual(self.kubectl("exec", "box", "--", "sha256sum", "/tmp/copied").split()[0],
+                         hashlib.sha256(blob).hexdigest())
         self.kubectl("cp", "box:/tmp/copied", str(self.folder / "back"))
         self.assertEqual((self.folder / "back").read_bytes(), blob)
 
@@ -90,7 +97,8 @@ class Streams:
             terminal.says("its kind", b"", b"TERM=xterm\r\n")
             wait_for("its size", lambda: os.write(terminal.leader, b"stty size\n") and terminal.heard(b"33 77\r\n"))
             terminal.says("a wait", b"trap 'echo inter''rupted' INT; echo wai''ting; sleep 1000\n", b"waiting\r\n")
-            wait_for("what the interrupt does", lambda: os.write(terminal.leader, b"\x03") and terminal.heard(b"interrupted\r\n"))
+            wait_for("what the interrupt does", lambda: os.write(terminal.leader, b"\x03")
+                     and terminal.heard(b"interrupted\r\n"))
             os.write(terminal.leader, b"exit 7\n")
             self.assertEqual(terminal.child.wait(PATIENCE), 7)
         finally:
@@ -98,19 +106,35 @@ class Streams:
 
     @unittest.skipIf(own_containerd.is_wanted(), "it leaves its programs running, as with other agents")
     def test_a_client_that_goes(self):
-        child = subprocess.Popen(["kubectl", "exec", "box", "--", "sh", "-c", "echo here; exec sleep 4321"], stdout=subprocess.PIPE, env=self.kubectl.environment)
+        child = subprocess.Popen(["kubectl", "exec", "box", "--", "sh", "-c", "echo here; exec sleep 4321"],
+                                 stdout=subprocess.PIPE, env=self.kubectl.environment)
         self.assertEqual(self.first_line_of(child), b"here\n")
         child.kill()
         child.wait()
         child.stdout.close()
-        count = ("exec", "box", "--", "sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c 'sleep 432[1]' || true")
+        count = ("exec", "box", "--", "sh", "-c",
+                 "cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c 'sleep 432[1]' || true")
         wait_for("its program to be gone", lambda: self.kubectl(*count).strip() == "0")
 
-    def test_attach_hears_what_follows(self):
-        self.kubectl.apply(pod("talker", ["/bin/sh", "-c", "while [ ! -e /tmp/end ] || pidof touch >/dev/null; do echo said; echo muttered >&2; sleep 0.1; done; echo last; exit 3"],
-            nodeName="n", restartPolicy="Never"))
+    def test_attach_receives_later_output(self):
+        self.kubectl.apply(
+            pod(
+                "talker",
+                [
+                    "/bin/sh",
+                    "-c",
+                    (
+                        "while [ ! -e /tmp/end ] || pidof touch >/dev/null; do echo said; echo muttered >&2; sleep 0.1;"
+                        " done; echo last; exit 3"
+                    ),
+                ],
+                nodeName="n",
+                restartPolicy="Never",
+            )
+        )
         self.assertIn("said", self.kubectl.log_of("talker"))
-        child = subprocess.Popen(["kubectl", "attach", "talker"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.kubectl.environment)
+        child = subprocess.Popen(["kubectl", "attach", "talker"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 env=self.kubectl.environment)
         self.assertEqual(self.first_line_of(child), b"said\n")
         self.kubectl("exec", "talker", "--", "touch", "/tmp/end")  # a child would be killed with the container
         out, err = child.communicate(timeout=PATIENCE)
@@ -121,7 +145,8 @@ class Streams:
 
     def test_attach_gives_input(self):
         """stdinOnce, as kubectl run -i makes it: the input ends with the client, or when it says so."""
-        self.kubectl.apply(self.listener("sorter", ["/bin/sh", "-c", "echo begun; sort; echo sorted"], stdin=True, stdinOnce=True))
+        self.kubectl.apply(self.listener("sorter", ["/bin/sh", "-c", "echo begun; sort; echo sorted"], stdin=True,
+                                         stdinOnce=True))
         self.assertEqual(self.kubectl.log_of("sorter"), "begun")
         code, out, err = self.raw("attach", "-i", "sorter", given=b"b\na\nc\n")
         self.assertEqual((code, out), (0, b"a\nb\nc\nsorted\n"), err)
@@ -129,21 +154,31 @@ class Streams:
 
     def test_input_that_goes_on(self):
         """Without stdinOnce the next client continues where the last one left."""
-        self.kubectl.apply(self.listener("reader", ["/bin/sh", "-c", "echo begun; while read x; do [ $x = bye ] && exit; echo got $x; done; echo closed"], stdin=True))
+        self.kubectl.apply(
+            self.listener(
+                "reader",
+                ["/bin/sh", "-c", "echo begun; while read x; do [ $x = bye ] && exit; echo got $x; done; echo closed"],
+                stdin=True,
+            )
+        )
         self.assertEqual(self.kubectl.log_of("reader"), "begun")
-        child = subprocess.Popen(["kubectl", "attach", "-i", "reader"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        child = subprocess.Popen(["kubectl", "attach", "-i", "reader"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 stderr=subprocess.DEVNULL,
             env=self.kubectl.environment)
         child.stdin.write(b"one\n")
         child.stdin.flush()
         self.assertEqual(self.first_line_of(child), b"got one\n")
         child.kill()
         child.communicate()
-        child = subprocess.Popen(["kubectl", "attach", "-i", "reader"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        child = subprocess.Popen(["kubectl", "attach", "-i", "reader"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 stderr=subprocess.DEVNULL,
             env=self.kubectl.environment)
         said = b""
 
         def heard(line):
-            """containerd passes input on a moment before it listens to what the container says, and may keep what comes with its end."""
+            """containerd passes input on a moment before it listens to what the container says, and may keep what comes
+            with its end.
+            """
             nonlocal said
             child.stdin.write(line + b"\n")
             child.stdin.flush()
@@ -161,7 +196,8 @@ class Streams:
         self.kubectl("delete", "pod", "reader", "--wait=false")
 
     def test_run_with_input(self):
-        code, out, err = self.raw("run", "once", f"--image={own_containerd.IMAGE}", "--image-pull-policy=IfNotPresent", "--restart=Never", OF_NODE, "-i", "--rm", "--quiet",
+        code, out, err = self.raw("run", "once", f"--image={own_containerd.IMAGE}", "--image-pull-policy=IfNotPresent",
+                                  "--restart=Never", OF_NODE, "-i", "--rm", "--quiet",
             "--command", "--", "wc", "-c", given=b"x" * 3_000_000)
         self.assertEqual((code, out.split()[:1]), (0, [b"3000000"]), err)
 
@@ -171,7 +207,8 @@ class Streams:
         self.kubectl("delete", "pod", "deaf", "--wait=false")
 
     def test_a_container_with_a_terminal(self):
-        self.kubectl.apply(self.listener("shell", ["/bin/sh", "-c", "echo TERM=$TERM; tty; exec /bin/sh"], stdin=True, tty=True))
+        self.kubectl.apply(self.listener("shell", ["/bin/sh", "-c", "echo TERM=$TERM; tty; exec /bin/sh"], stdin=True,
+                                         tty=True))
         log = self.kubectl.log_of("shell")
         self.assertIn("TERM=xterm", log)
         terminal = Terminal(["kubectl", "attach", "-it", "shell"], self.kubectl.environment)
@@ -186,9 +223,11 @@ class Streams:
         self.kubectl("delete", "pod", "shell", "--wait=false")
 
     def test_a_terminal_without_input(self):
-        self.kubectl.apply(self.listener("screen", ["/bin/sh", "-c", "tty; while true; do sleep 0.1; echo seen; done"], tty=True))
+        self.kubectl.apply(self.listener("screen", ["/bin/sh", "-c", "tty; while true; do sleep 0.1; echo seen; done"],
+                                         tty=True))
         self.assertIn("/dev/pts/", self.kubectl.log_of("screen"))
-        child = subprocess.Popen(["kubectl", "attach", "screen"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=self.kubectl.environment)
+        child = subprocess.Popen(["kubectl", "attach", "screen"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.DEVNULL, env=self.kubectl.environment)
         self.assertEqual(self.first_line_of(child), b"seen\r\n")
         child.kill()
         child.communicate()
@@ -200,7 +239,8 @@ class Streams:
         return made
 
     def test_what_cannot_be(self):
-        self.assertIn("container nobody is not valid for pod box", self.kubectl("exec", "box", "-c", "nobody", "--", "true", code=1))
+        self.assertIn("container nobody is not valid for pod box",
+                      self.kubectl("exec", "box", "-c", "nobody", "--", "true", code=1))
         self.assertIn("not found", self.kubectl("exec", "no-such", "--", "true", code=1))
 
 
@@ -221,16 +261,20 @@ class InOneProcess(Streams, unittest.TestCase):
 @unittest.skipIf(own_containerd.is_wanted(), "an agent of its own is started without one")
 @needs(shutil.which("kubectl") and can_write_cgroups(), "needs kubectl, root and a writable cgroup hierarchy")
 class ThroughAnAgent(Streams, unittest.TestCase):
-    """API server and agent are two processes: the connection continues over TLS, as the API server's narrow identity."""
+    """API server and agent are two processes: the connection continues over TLS, as the API server's narrow
+    identity.
+    """
 
     @classmethod
     def setUpClass(cls):
         cls.folder = cls.enterClassContext(workspace())
         kubeconfig = cls.folder / "kubeconfig"
-        server = cls.enterClassContext(running(cls.folder, "apiserver", "--data-dir", cls.folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig))
+        server = cls.enterClassContext(running(cls.folder, "apiserver", "--data-dir", cls.folder / "data", "--port",
+                                               "0", "--write-kubeconfig", kubeconfig))
         api = serving(server, kubeconfig)
         cls.kubectl = Kubectl(kubeconfig)
-        cls.enterClassContext(running(cls.folder, "agent", "--kubeconfig", kubeconfig, "--node-name", "n", "--node-ip", "127.0.0.1", "--port", "0",
+        cls.enterClassContext(running(cls.folder, "agent", "--kubeconfig", kubeconfig, "--node-name", "n", "--node-ip",
+                                      "127.0.0.1", "--port", "0",
                                       "--node-memory", "256Mi", "--state-dir", cls.folder / "state"))
         wait_for("the node", lambda: api.nodes_ready() == ["n"])
         started(cls.kubectl)

@@ -1,5 +1,6 @@
-"""The .deb under systemd: a machine with Debian 12 in QEMU, from the installation through an eviction, a kill, a reboot and an upgrade to the purge; and on
-another one what a process can do in the sandbox of each unit, and an agent on its own."""
+"""The .deb under systemd: a machine with Debian 12 in QEMU, from the installation through an eviction, a kill, a reboot
+and an upgrade to the purge; and on another one what a process can do in the sandbox of each unit, and an agent on its
+own."""
 import contextlib
 import http.client
 import pathlib
@@ -68,18 +69,23 @@ class Machine(unittest.TestCase):
         self.tell("power-on to systemd")
 
     def has_failed(self):
-        """`_outcome.success` does not show it: it is set to True before each cleanup, so that only a cleanup's failure shows there."""
+        """`_outcome.success` does not show it: it is set to True before each cleanup, so that only a cleanup's failure
+        shows there.
+        """
         result = self._outcome.result
         return any(getattr(test, "test_case", test) is self for test, _ in [*result.failures, *result.errors])
 
     def show_if_failed(self):
         if self.has_failed():
-            print(self.guest.tail()[-500:], *self.guest.try_run("systemctl --failed --no-pager; journalctl --no-pager --lines=40"), sep="\n")
+            print(self.guest.tail()[-500:],
+                  *self.guest.try_run("systemctl --failed --no-pager; journalctl --no-pager --lines=40"), sep="\n")
 
     def tell(self, what):
         """One chapter of the transcript: how long it took."""
         now = self.guest.seconds()
-        print(f"{now:6.1f} s (+{now - self.said:.1f}, {self.guest.processor_seconds():.0f} of processors in all) {what}", flush=True)
+        print(
+            f"{now:6.1f} s (+{now - self.said:.1f}, {self.guest.processor_seconds():.0f} of processors in all) {what}",
+            flush=True)
         self.said = now
 
     def install(self, version):
@@ -105,7 +111,9 @@ class Machine(unittest.TestCase):
 
 
 def eventually(what, condition):
-    """A machine without KVM beside other tests: what takes it seconds may take a minute. An answer that does not come, or is a refusal, is one to wait for."""
+    """A machine without KVM beside other tests: what takes it seconds may take a minute. An answer that does not come,
+    or is a refusal, is one to wait for.
+    """
     def met():
         with contextlib.suppress(OSError, http.client.HTTPException, ApiError):
             return condition()
@@ -129,13 +137,18 @@ def place(api, path, body):
 class Life(Machine):
     def test_from_installation_to_purge(self):
         guest = self.guest
-        self.assertEqual(guest.run("systemctl is-system-running --wait").strip(), "running", guest.run("systemctl --failed --no-pager"))
+        self.assertEqual(guest.run("systemctl is-system-running --wait").strip(), "running",
+                         guest.run("systemctl --failed --no-pager"))
         self.install(VERSION)
         names = " ".join(f"spillway-{unit}" for unit in UNITS)
-        self.assertEqual(guest.run(f"systemctl is-enabled {names}; systemctl is-active {names}; true").split(), ["disabled"] * 5 + ["inactive"] * 5)
+        self.assertEqual(guest.run(f"systemctl is-enabled {names}; systemctl is-active {names}; true").split(),
+                         ["disabled"] * 5 + ["inactive"] * 5)
         self.tell("installed; no unit runs, none is enabled")
 
-        guest.run("sed -i 's/^SPILLWAY_FLAGS=.*/SPILLWAY_FLAGS=--node-name=n/' /etc/spillway/up.env && printf 'evictionHard: {memory.available: 150Mi}\\n' >>/etc/spillway/kubelet.yaml")
+        guest.run(
+            "sed -i 's/^SPILLWAY_FLAGS=.*/SPILLWAY_FLAGS=--node-name=n/' /etc/spillway/up.env && printf 'evictionHard:"
+            " {memory.available: 150Mi}\\n' >>/etc/spillway/kubelet.yaml"
+        )
         guest.run("systemctl enable --now spillway-up")
         api = self.api("spillway")
         eventually("the node", lambda: api.nodes_ready() == ["n"])
@@ -150,7 +163,9 @@ class Life(Machine):
         said = guest.run("spillway explain pod/hog")
         print(said)
         self.assertIn("memory.available", said)
-        eventually("the journal to have it", lambda: "hog" in "".join(line for line in self.journal("up").splitlines() if "memory.available" in line))
+        eventually("the journal to have it",
+                   lambda: "hog" in "".join(line for line in self.journal("up").splitlines()
+                                            if "memory.available" in line))
         self.assertEqual(guest.run("dmesg | grep -c 'Out of memory'; true").strip(), "0")
         self.tell("a pod that outgrew memory was evicted")
 
@@ -165,9 +180,11 @@ class Life(Machine):
 
         before = self.value("up", "MainPID")
         self.assertIn(f"({LATER}) over ({VERSION})", self.install(LATER))
-        self.assertEqual(guest.run("dpkg-query --show --showformat='${Status} ${Version}' spillway"), f"install ok installed {LATER}")
+        self.assertEqual(guest.run("dpkg-query --show --showformat='${Status} ${Version}' spillway"),
+                         f"install ok installed {LATER}")
         eventually("the new program", lambda: self.value("up", "MainPID") not in ("0", before))
-        self.assertEqual(guest.run("readlink /proc/$(systemctl show --property=MainPID --value spillway-up)/exe"), "/usr/bin/spillway")
+        self.assertEqual(guest.run("readlink /proc/$(systemctl show --property=MainPID --value spillway-up)/exe"),
+                         "/usr/bin/spillway")
         eventually("the node", lambda: api.nodes_ready() == ["n"])
         self.assertEqual((self.container(api), self.pids()), (steady, pids))
         self.assertIn("--node-name=n", guest.run("cat /etc/spillway/up.env"))
@@ -177,28 +194,36 @@ class Life(Machine):
         api = self.api("spillway")
         eventually("the node", lambda: api.nodes_ready() == ["n"])
         self.assertEqual(api.get("/api/v1/namespaces/default/configmaps/kept")["data"], {"a": "b"})
-        eventually("the pod to run again", lambda: api.pod_phases().get("steady") == "Running" and self.container(api)[1] == 1 and len(self.pids()) == 1)
+        eventually("the pod to run again", lambda: api.pod_phases().get("steady") == "Running"
+                   and self.container(api)[1] == 1 and len(self.pids()) == 1)
         self.assertEqual(api.get(f"{PODS}/hog")["status"]["reason"], "Evicted")
         self.tell("rebooted; objects and pods are back")
 
         guest.run("dpkg --remove spillway")
-        self.assertEqual(guest.run("test -e /usr/bin/spillway || echo gone; ls /etc/spillway/up.env /var/lib/spillway/kubeconfig").split(),
+        self.assertEqual(guest.run(
+            "test -e /usr/bin/spillway || echo gone; ls /etc/spillway/up.env /var/lib/spillway/kubeconfig").split(),
                          ["gone", "/etc/spillway/up.env", "/var/lib/spillway/kubeconfig"])
         self.assertEqual(self.pids(), [])
         self.tell("removed; configuration and state are left")
 
         # dpkg on a terminal: the question is put, and answered there.
         def purge(said):
-            return guest.run(f"printf '{said}\\n' | DEBIAN_FRONTEND=teletype script --quiet --return --command 'dpkg --purge spillway' /dev/null")
+            return guest.run(
+                f"printf '{said}\\n' | DEBIAN_FRONTEND=teletype script --quiet --return --command 'dpkg --purge"
+                " spillway' /dev/null"
+            )
         asked = purge("no")
         print(asked)
         self.assertIn("Remove the cluster's state as well?", asked)
         self.assertIn("the state in /var/lib/spillway is left", asked)
-        self.assertEqual(guest.run("ls -d /etc/spillway /var/lib/spillway 2>/dev/null; true").split(), ["/var/lib/spillway"])
+        self.assertEqual(guest.run("ls -d /etc/spillway /var/lib/spillway 2>/dev/null; true").split(),
+                         ["/var/lib/spillway"])
         self.install(LATER)
         self.assertIn("Remove the cluster's state as well?", purge("yes"))
-        self.assertEqual(guest.run("ls -d /etc/spillway /var/lib/spillway* /etc/systemd/system/*/spillway* 2>/dev/null; true"), "")
-        self.assertEqual(guest.run("systemctl is-system-running; true").strip(), "running", guest.run("systemctl --failed --no-pager"))
+        self.assertEqual(guest.run(
+            "ls -d /etc/spillway /var/lib/spillway* /etc/systemd/system/*/spillway* 2>/dev/null; true"), "")
+        self.assertEqual(guest.run("systemctl is-system-running; true").strip(), "running",
+                         guest.run("systemctl --failed --no-pager"))
         self.tell("purged, once with the state kept and once without")
 
 
@@ -210,8 +235,11 @@ class Parts(Machine):
     def start(self, unit, sandbox=False):
         """Started; with `sandbox`, which attempts a process in it succeeds with, before the program begins."""
         if sandbox:
-            self.guest.run(f"mkdir /etc/systemd/system/spillway-{unit}.service.d && printf '[Service]\\nEnvironment=HOME=/tmp\\nExecStartPre=/bin/bash /usr/local/bin/attempts\\n' "
-                           f">/etc/systemd/system/spillway-{unit}.service.d/attempts.conf && systemctl daemon-reload")
+            self.guest.run(
+                f"mkdir /etc/systemd/system/spillway-{unit}.service.d && printf"
+                " '[Service]\\nEnvironment=HOME=/tmp\\nExecStartPre=/bin/bash /usr/local/bin/attempts\\n'"
+                f" >/etc/systemd/system/spillway-{unit}.service.d/attempts.conf && systemctl daemon-reload"
+            )
         self.guest.run(f"systemctl start spillway-{unit}")
         if not sandbox:
             return None
@@ -225,14 +253,24 @@ class Parts(Machine):
     def test_the_sandboxes_hold_and_let_the_program_work(self):
         guest = self.guest
         self.install(VERSION)
-        guest.run(f"set -e; mkdir -p /mnt /usr/local/bin /home/someone /usr/lib/modules; cat >/usr/local/bin/attempts <<'END'\n{ATTEMPTS}\nEND\nfor each in /home/someone /root /tmp /usr/lib/modules; do echo x >$each/file; chmod 644 $each/file; done")
-        free = attempted(guest.run("HOME=/tmp bash /usr/local/bin/attempts; umount /mnt; hostname fresh; rmdir /sys/fs/cgroup/attempt-*"))
-        self.assertEqual({what for what, how in free.items() if how == "refused"}, set(), "attempts that nobody can make show nothing")
+        guest.run(
+            "set -e; mkdir -p /mnt /usr/local/bin /home/someone /usr/lib/modules; cat >/usr/local/bin/attempts"
+            f" <<'END'\n{ATTEMPTS}\nEND\nfor each in /home/someone /root /tmp /usr/lib/modules; do echo x >$each/file;"
+            " chmod 644 $each/file; done"
+        )
+        free = attempted(guest.run(
+            "HOME=/tmp bash /usr/local/bin/attempts; umount /mnt; hostname fresh; rmdir /sys/fs/cgroup/attempt-*"))
+        self.assertEqual({what for what, how in free.items() if how == "refused"}, set(),
+                         "attempts that nobody can make show nothing")
         self.assertEqual(len(free), ATTEMPTS.count("\nattempt "))
-        scores = guest.run(f"systemd-analyze security --no-pager {' '.join(f'spillway-{unit}.service' for unit in UNITS)} | grep 'exposure level'")
+        scores = guest.run(
+            f"systemd-analyze security --no-pager {' '.join(f'spillway-{unit}.service' for unit in UNITS)} | grep"
+            " 'exposure level'"
+        )
         print(scores)
         scores = {unit: float(score) for unit, score in re.findall(r"spillway-(\w+)\.service: ([\d.]+)", scores)}
-        self.assertEqual({unit: score for unit, score in scores.items() if score > {"up": 10, "agent": 10, "companion": 4}.get(unit, 2)}, {})
+        self.assertEqual({unit: score for unit, score in scores.items()
+                          if score > {"up": 10, "agent": 10, "companion": 4}.get(unit, 2)}, {})
         self.assertEqual(set(scores), set(UNITS))
         self.tell("installed; scores")
 
@@ -242,15 +280,22 @@ class Parts(Machine):
         eventually("the server", lambda: api.get("/readyz") == "ok")
         self.tell("apiserver is ready in its sandbox")
 
-        guest.run("for part in bootstrap companion controller; do install --mode=640 --group=spillway /var/lib/spillway-apiserver/kubeconfig /etc/spillway/$part.kubeconfig; done; "
-                  "chmod 600 /etc/spillway/bootstrap.kubeconfig")
-        guest.run("install -d /var/lib/spillway-agent && install --mode=600 /var/lib/spillway-apiserver/kubeconfig /var/lib/spillway-agent/kubeconfig")
+        guest.run(
+            "for part in bootstrap companion controller; do install --mode=640 --group=spillway"
+            " /var/lib/spillway-apiserver/kubeconfig /etc/spillway/$part.kubeconfig; done; chmod 600"
+            " /etc/spillway/bootstrap.kubeconfig"
+        )
+        guest.run(
+            "install -d /var/lib/spillway-agent && install --mode=600 /var/lib/spillway-apiserver/kubeconfig"
+            " /var/lib/spillway-agent/kubeconfig"
+        )
         self.set_flags("agent", "--node-ip=127.0.0.1 --node-name=n")
         self.start("agent")
         eventually("the node", lambda: api.nodes_ready() == ["n"])
         self.tell("agent: node Ready")
 
-        # The child that plays futures has limits of its own inside the sandbox. It has read the cluster when it says this; playing takes too long here.
+        # The child that plays futures has limits of its own inside the sandbox. It has read the cluster when it says
+        # this; playing takes too long here.
         with self.assertRaises(ApiError) as said:
             api.create("/ui/what-if", {"zone": "nowhere", "minutes": 1})
         self.assertIn('there is no zone \"nowhere\"', str(said.exception))
@@ -264,7 +309,8 @@ class Parts(Machine):
         with self.subTest(sandbox="companion"):
             self.assertEqual(self.start("companion", sandbox=True), COMPANION_MAY)
         # There is no kubelet here, as it finds from the machine's cgroups.
-        eventually("its word on that", lambda: "neither /kubepods.slice nor /kubepods is below /sys/fs/cgroup" in self.journal("companion"))
+        eventually("its word on that",
+                   lambda: "neither /kubepods.slice nor /kubepods is below /sys/fs/cgroup" in self.journal("companion"))
         guest.run("systemctl stop spillway-companion")
         self.tell("companion has looked for a kubelet from its sandbox")
 

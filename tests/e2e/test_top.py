@@ -8,7 +8,19 @@ import subprocess
 import threading
 import unittest
 
-from harness import account_kubeconfig, ApiError, BINARY, can_write_cgroups, needs, one_node, PATIENCE, pod, run, wait_for, workspace
+from harness import (
+    account_kubeconfig,
+    ApiError,
+    BINARY,
+    can_write_cgroups,
+    needs,
+    one_node,
+    PATIENCE,
+    pod,
+    run,
+    wait_for,
+    workspace,
+)
 
 OURS = "/proxy/debug/spillway"
 
@@ -19,7 +31,8 @@ class StockCluster(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         if OURS in self.path:
-            return self.answer(404, {"kind": "Status", "code": 404, "reason": "NotFound", "message": "404 page not found"})
+            return self.answer(404, {"kind": "Status", "code": 404, "reason": "NotFound",
+                                     "message": "404 page not found"})
         try:
             self.answer(200, self.server.api.get(self.path))
         except ApiError as error:
@@ -47,8 +60,10 @@ def stock(api, folder):
     try:
         kubeconfig = folder / "stock"
         kubeconfig.write_text(json.dumps({
-            "apiVersion": "v1", "kind": "Config", "current-context": "x", "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}],
-            "clusters": [{"name": "x", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}], "users": [{"name": "x", "user": {}}]}))
+            "apiVersion": "v1", "kind": "Config", "current-context": "x",
+            "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}],
+            "clusters": [{"name": "x", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}],
+            "users": [{"name": "x", "user": {}}]}))
         yield kubeconfig
     finally:
         server.shutdown()
@@ -62,7 +77,8 @@ def signals_of(standing):
     for reason in standing["reasons"]:
         facts = {each["name"]: each["value"] for each in reason["facts"]}
         if "signal" in facts:
-            found |= {(facts["signal"], name, value) for name, value in facts.items() if name.startswith(("threshold", "capacity"))}
+            found |= {(facts["signal"], name, value) for name, value in facts.items()
+                      if name.startswith(("threshold", "capacity"))}
     return found
 
 
@@ -74,10 +90,12 @@ class Top(unittest.TestCase):
         cls.cluster = cls.enterClassContext(one_node(cls.folder))
         cls.api, cls.kubeconfig = cls.cluster.api, cls.folder / "kubeconfig"
         for name, request in (("modest", "200Mi"), ("hog", "1Mi")):
-            body = pod(name, ["sh", "-c", "x=$(head -c 30000000 /dev/zero | tr '\\0' x); echo grown; tail -f /dev/null & wait"])
+            body = pod(name, ["sh", "-c",
+                              "x=$(head -c 30000000 /dev/zero | tr '\\0' x); echo grown; tail -f /dev/null & wait"])
             body["spec"]["containers"][0]["resources"] = {"requests": {"memory": request}}
             cls.api.create("/api/v1/namespaces/default/pods", body)
-        wait_for("the pods to have grown", lambda: all("grown" in cls.cluster.kubectl.log_of(each) for each in ("modest", "hog")))
+        wait_for("the pods to have grown",
+                 lambda: all("grown" in cls.cluster.kubectl.log_of(each) for each in ("modest", "hog")))
 
     def top(self, *arguments, code=0, kubeconfig=None):
         got, out, err = run("top", "--kubeconfig", kubeconfig or self.kubeconfig, *arguments)
@@ -89,7 +107,9 @@ class Top(unittest.TestCase):
 
     def the_hog_comes_first(self, kubeconfig=None):
         """Once the pods are measured as they are now."""
-        wait_for("the hog to come first", lambda: [each["subject"]["name"] for each in self.standing(kubeconfig)["candidates"]] == ["hog", "modest"])
+        wait_for("the hog to come first",
+                 lambda: [each["subject"]["name"] for each in self.standing(kubeconfig)["candidates"]]
+                 == ["hog", "modest"])
 
     def test_all_nodes(self):
         self.the_hog_comes_first()
@@ -110,7 +130,8 @@ class Top(unittest.TestCase):
             self.the_hog_comes_first()
             self.the_hog_comes_first(kubeconfig)
             theirs, ours = signals_of(self.standing(kubeconfig)), signals_of(self.standing())
-            self.assertTrue({signal for signal, _, _ in theirs} >= {"memory.available", "nodefs.available", "nodefs.inodesFree"}, theirs)
+            self.assertTrue({signal for signal, _, _ in theirs}
+                            >= {"memory.available", "nodefs.available", "nodefs.inodesFree"}, theirs)
             self.assertEqual(theirs - ours, set())
             self.assertIn("default/hog", self.top(kubeconfig=kubeconfig))
             code, out, err = run("explain", "node/n", "--kubeconfig", kubeconfig)
@@ -118,14 +139,16 @@ class Top(unittest.TestCase):
             self.assertIn("default/hog", out)
 
     def test_yaml_and_wide(self):
-        for line in (r"\A---\n", r"(?m)^kind: NodeStandingList$", r"(?m)^apiVersion: spillway/v1$", r"(?m)^items:\n  - node: "):
+        for line in (r"\A---\n", r"(?m)^kind: NodeStandingList$", r"(?m)^apiVersion: spillway/v1$",
+                     r"(?m)^items:\n  - node: "):
             self.assertRegex(self.top("-o", "yaml"), line)
         wide = self.top("n", "-o", "wide").split("\n\n")[0]
         for signal in ("memory.available", "nodefs.available", "imagefs.inodesFree"):
             self.assertRegex(wide, rf"(?m)^n +Ready +{signal} ")
 
     def test_again_and_again(self):
-        with subprocess.Popen([BINARY, "top", "-w", "--interval", "100ms", "-o", "json", "--kubeconfig", self.kubeconfig], stdout=subprocess.PIPE, text=True) as child:
+        with subprocess.Popen([BINARY, "top", "-w", "--interval", "100ms", "-o", "json", "--kubeconfig",
+                               self.kubeconfig], stdout=subprocess.PIPE, text=True) as child:
             looks = [json.loads(child.stdout.readline())["kind"] for _ in range(3)]
             child.send_signal(signal.SIGINT)
             child.stdout.read()
@@ -136,9 +159,11 @@ class Top(unittest.TestCase):
         reader = account_kubeconfig(self.api, self.kubeconfig, "reader", "default")
         self.assertIn('cannot list resource "nodes"', self.top(code=1, kubeconfig=reader))
         rules = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list"]}]
-        self.api.create("/apis/rbac.authorization.k8s.io/v1/clusterroles", {"metadata": {"name": "reader"}, "rules": rules})
+        self.api.create("/apis/rbac.authorization.k8s.io/v1/clusterroles",
+                        {"metadata": {"name": "reader"}, "rules": rules})
         self.api.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
-            "metadata": {"name": "reader"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reader"},
+            "metadata": {"name": "reader"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reader"},
             "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": "default"}]})
         silent = wait_for("the role to count", lambda: (got := run("top", "--kubeconfig", reader))[0] == 0 and got[1])
         self.assertRegex(silent, r"n +Ready +-")

@@ -1,4 +1,6 @@
-"""Traces: what a collector is sent of an eviction and of requests; a collector that is not there; a URL that is none."""
+"""Traces: what a collector is sent of an eviction and of requests; a collector that is not there; a URL that is
+none.
+"""
 import http.server
 import json
 import threading
@@ -18,7 +20,8 @@ class Collector:
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                assert (self.path, self.headers["Content-Type"]) == ("/v1/traces", "application/json"), (self.path, self.headers)
+                assert (self.path, self.headers["Content-Type"]) == ("/v1/traces",
+                                                                     "application/json"), (self.path, self.headers)
                 for resource in body["resourceSpans"]:
                     service = {each["key"]: each["value"]["stringValue"] for each in resource["resource"]["attributes"]}
                     for scope in resource["scopeSpans"]:
@@ -56,7 +59,10 @@ def times(span):
 def tree(spans, span, begin=None, depth=0):
     begin = begin or times(span)[0]
     first, last = times(span)
-    lines = [f"{'  ' * depth}{span['name']:<{12 - 2 * depth}} {(first - begin) / 1e6:9.3f} ms .. {(last - begin) / 1e6:9.3f} ms"]
+    lines = [
+        f"{'  ' * depth}{span['name']:<{12 - 2 * depth}} {(first - begin) / 1e6:9.3f} ms .."
+        f" {(last - begin) / 1e6:9.3f} ms"
+    ]
     for below in sorted((each for each in spans if each.get("parentSpanId") == span["spanId"]), key=times):
         lines += tree(spans, below, begin, depth + 1)
     return lines
@@ -66,13 +72,15 @@ def tree(spans, span, begin=None, depth=0):
 class Traces(unittest.TestCase):
     def test_an_eviction_from_the_reading_to_the_end(self):
         with Collector() as collector, workspace() as folder:
-            with one_node(folder, "--eviction-hard", "memory.available<64Mi", "--otlp-endpoint", collector.url) as process:
+            with one_node(folder, "--eviction-hard", "memory.available<64Mi", "--otlp-endpoint",
+                          collector.url) as process:
                 process.api.create("/api/v1/namespaces/default/pods", pod("hog", HOG))
                 wait_for("the trace", lambda: collector.named("eviction"))
                 uid = process.api.get("/api/v1/namespaces/default/pods/hog")["metadata"]["uid"]
             [eviction] = collector.named("eviction")
             said = attributes(eviction)
-            self.assertEqual((said["k8s.node.name"], said["k8s.pod.name"], said["k8s.pod.uid"], said["spillway.eviction.signal"]), ("n", "hog", uid, "memory.available"))
+            self.assertEqual((said["k8s.node.name"], said["k8s.pod.name"], said["k8s.pod.uid"],
+                              said["spillway.eviction.signal"]), ("n", "hog", uid, "memory.available"))
             self.assertIn("threshold-met", said["spillway.reasons"])
             self.assertEqual(eviction["service"], "spillway")
             below = [span for span in collector.spans if span.get("parentSpanId") == eviction["spanId"]]
@@ -87,23 +95,31 @@ class Traces(unittest.TestCase):
 
     def test_requests_by_their_share_and_before_the_end(self):
         with Collector() as collector, workspace() as folder:
-            with one_node(folder, "--otlp-endpoint", collector.url, "--trace-requests-per-million", "1000000") as process:
+            with one_node(folder, "--otlp-endpoint", collector.url, "--trace-requests-per-million",
+                          "1000000") as process:
                 process.api.find("/api/v1/namespaces/default/pods/absent-for-the-trace")
                 self.assertEqual(process.stop(), 0)  # the last spans go before it ends
-            asked = [span for span in collector.named("get pods") if attributes(span)["url.path"].endswith("/absent-for-the-trace")]
-            self.assertEqual([(attributes(span)["http.response.status_code"], span["kind"]) for span in asked], [("404", 2)])
+            asked = [span for span in collector.named("get pods")
+                     if attributes(span)["url.path"].endswith("/absent-for-the-trace")]
+            self.assertEqual([(attributes(span)["http.response.status_code"], span["kind"]) for span in asked],
+                             [("404", 2)])
 
     def test_a_request_with_what_others_did_for_it(self):
         with Collector() as collector, workspace() as folder:
-            with one_node(folder, "--otlp-endpoint", collector.url, "--trace-requests-per-million", "1000000") as process:
+            with one_node(folder, "--otlp-endpoint", collector.url, "--trace-requests-per-million",
+                          "1000000") as process:
                 process.api.create("/api/v1/namespaces/default/configmaps", {"metadata": {"name": "for-the-trace"}})
                 process.api.get("/api/v1/nodes/n/proxy/configz")
                 self.assertEqual(process.stop(), 0)
-            for name, path, below, about in (("create configmaps", "/api/v1/namespaces/default/configmaps", "write to store", ("spillway.resource", "configmaps")),
-                                             ("get nodes/proxy", "/api/v1/nodes/n/proxy/configz", "ask agent", ("k8s.node.name", "n"))):
-                [request] = [span for span in collector.named(name) if attributes(span)["url.path"] == path and attributes(span)["user.name"] == "kubernetes-admin"]
+            for name, path, below, about in (("create configmaps", "/api/v1/namespaces/default/configmaps",
+                                              "write to store", ("spillway.resource", "configmaps")),
+                                             ("get nodes/proxy", "/api/v1/nodes/n/proxy/configz", "ask agent",
+                                              ("k8s.node.name", "n"))):
+                [request] = [span for span in collector.named(name) if attributes(span)["url.path"] == path
+                             and attributes(span)["user.name"] == "kubernetes-admin"]
                 [step] = [span for span in collector.spans if span.get("parentSpanId") == request["spanId"]]
-                self.assertEqual((step["name"], step["kind"], step["traceId"], list(attributes(step).items())), (below, 3, request["traceId"], [about]))
+                self.assertEqual((step["name"], step["kind"], step["traceId"], list(attributes(step).items())),
+                                 (below, 3, request["traceId"], [about]))
                 (begin, end), (first, last) = times(request), times(step)
                 self.assertLessEqual(begin, first)
                 self.assertLess(first, last)
@@ -113,7 +129,8 @@ class Traces(unittest.TestCase):
     def test_a_collector_that_is_not_there_holds_nothing_up(self):
         with Collector() as collector:
             url = collector.url
-        with workspace() as folder, one_node(folder, "--otlp-endpoint", url, "--trace-requests-per-million", "1000000") as process:
+        with workspace() as folder, one_node(folder, "--otlp-endpoint", url, "--trace-requests-per-million",
+                                             "1000000") as process:
             wait_for("the line", lambda: "spans cannot be delivered" in process.log.read_text())
             self.assertEqual(process.api.nodes_ready(), ["n"])
             self.assertEqual(process.stop(), 0)

@@ -1,4 +1,6 @@
-"""`spillway up` as a user starts it: node Ready, a pod Running, logs, a second start, Ctrl-C; what it prints on a terminal, and into a pipe whose reader has gone."""
+"""`spillway up` as a user starts it: node Ready, a pod Running, logs, a second start, Ctrl-C; what it prints on a
+terminal, and into a pipe whose reader has gone.
+"""
 import contextlib
 import fcntl
 import json
@@ -11,12 +13,28 @@ import subprocess
 import termios
 import unittest
 
-from harness import BINARY, Api, ApiError, can_write_cgroups, needs, PATIENCE, pod, processes_of_pods, room_on_disks, running, serving, wait_for, workspace
+from harness import (
+    BINARY,
+    Api,
+    ApiError,
+    can_write_cgroups,
+    needs,
+    PATIENCE,
+    pod,
+    processes_of_pods,
+    room_on_disks,
+    running,
+    serving,
+    wait_for,
+    workspace,
+)
 
 
 def flags_of_up(folder, *more):
-    return ["up", "--data-dir", folder / "data", "--state-dir", folder / "state", "--port", "0", "--write-kubeconfig", folder / "kubeconfig", "--node-name", "n",
-            "--node-memory", "256Mi", "--proxy", "off", "--pod-network", "off", *([] if "--container-runtime-endpoint" in more else ["--runtime", "process"]), *room_on_disks(), *more]
+    return ["up", "--data-dir", folder / "data", "--state-dir", folder / "state", "--port", "0", "--write-kubeconfig",
+            folder / "kubeconfig", "--node-name", "n",
+            "--node-memory", "256Mi", "--proxy", "off", "--pod-network", "off",
+            *([] if "--container-runtime-endpoint" in more else ["--runtime", "process"]), *room_on_disks(), *more]
 
 
 class Terminal:
@@ -25,8 +43,10 @@ class Terminal:
     def __init__(self, *arguments, **environment):
         self.ours, theirs = pty.openpty()
         variables = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "SUDO_USER")}
-        self.child = subprocess.Popen([BINARY, *map(str, arguments)], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
-                                      preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0), env={**variables, "TERM": "xterm", **environment})
+        self.child = subprocess.Popen([BINARY, *map(str, arguments)], stdin=theirs, stdout=theirs, stderr=theirs,
+                                      start_new_session=True,
+                                      preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+                                      env={**variables, "TERM": "xterm", **environment})
         os.close(theirs)
         self.shown = ""
 
@@ -90,7 +110,7 @@ class OnATerminal(unittest.TestCase):
             shown.wait_for("to see it here\n")
             plain = re.sub(r"\x1b\[[0-9;]*m", "", shown.text())
             self.assertEqual(plain,
-                             "Ready: 1 node (n, 256Mi of memory), Kubernetes 1.32, processes as pods (no images).\n\n"
+                             "Ready: 1 node (n, 256Mi of memory), Kubernetes 1.36, processes as pods (no images).\n\n"
                              f"  Use        export KUBECONFIG={folder}/kubeconfig\n"
                              "             kubectl get pods -A\n"
                              f"  Dashboard  {BINARY} dashboard --kubeconfig {folder}/kubeconfig\n"
@@ -104,15 +124,17 @@ class OnATerminal(unittest.TestCase):
             wait_for("the pod", lambda: api.pod_phases().get("hello") == "Running")
             api.close()
             self.assertEqual(shown.interrupt(), 0)
-            self.assertRegex(shown.text(), r"\^C\nStopping: ending 1 pod\. Ctrl-C again does not wait for them\.\nStopped\.\n$")
+            self.assertRegex(shown.text(),
+                             r"\^C\nStopping: ending 1 pod\. Ctrl-C again does not wait for them\.\nStopped\.\n$")
             self.assertNotIn("level=", shown.text())
             self.assertEqual(processes_of_pods(folder), [])
 
     def test_without_colours_and_through_sudo(self):
-        with workspace() as folder, terminal(*flags_of_up(folder, "--pods-at-stop", "leave"), NO_COLOR="1", SUDO_USER="somebody") as shown:
+        with workspace() as folder, terminal(*flags_of_up(folder, "--pods-at-stop", "leave"), NO_COLOR="1",
+                                             SUDO_USER="somebody") as shown:
             shown.wait_for("to see it here\n")
             self.assertIn(f"sudo KUBECONFIG={folder}/kubeconfig kubectl get pods -A\n", shown.text())
-            self.assertIn("Ctrl-C (the pods run on, and the next start takes them over)\n", shown.text())
+            self.assertIn("Ctrl-C (the pods keep running, and the next start takes them over)\n", shown.text())
             self.assertNotIn("\x1b", shown.text())
             self.assertEqual(shown.interrupt(), 0)
             self.assertRegex(shown.text(), r"\^C\nStopping\.\nStopped\.\n$")
@@ -126,13 +148,16 @@ class OnATerminal(unittest.TestCase):
 
     def test_a_warning_about_a_flag_and_why_it_takes_longer(self):
         with workspace() as folder:
-            flags = flags_of_up(folder, "--container-runtime-endpoint", f"unix://{folder}/none.sock", "--kubelet-insecure-tls")
+            flags = flags_of_up(folder, "--container-runtime-endpoint", f"unix://{folder}/none.sock",
+                                "--kubelet-insecure-tls")
             with terminal(*flags) as shown:
                 shown.wait_for("Waiting for node n: ")
-                self.assertIn("spillway: warning: serving certificates of nodes are not verified (flag --kubelet-insecure-tls)\n", shown.text())
+                self.assertIn(
+                    "spillway: warning: serving certificates of nodes are not verified (flag --kubelet-insecure-tls)\n",
+                    shown.text())
                 self.assertIn("spillway: warning: no container runtime yet: ", shown.text())
                 self.assertNotIn("level=", shown.text())
-                self.assertNotIn("Ready", shown.text().replace("it has not reported that it is ready", ""))
+                self.assertNotIn("Ready", shown.text().replace("it is not ready yet", ""))
                 self.assertEqual(shown.interrupt(), 0)
 
     def test_away_from_a_terminal_there_are_log_lines_only(self):
@@ -173,7 +198,8 @@ class WithoutAReader(unittest.TestCase):
         with workspace() as folder, running(folder, *flags_of_up(folder)) as process:
             api = serving(process, folder / "kubeconfig")
             wait_for("the node", lambda: api.nodes_ready() == ["n"])
-            api.create("/api/v1/namespaces/default/pods", pod("a", ["sh", "-c", "grep -E 'Sig(Ign|Blk)' /proc/self/status"], restartPolicy="Never"))
+            api.create("/api/v1/namespaces/default/pods",
+                       pod("a", ["sh", "-c", "grep -E 'Sig(Ign|Blk)' /proc/self/status"], restartPolicy="Never"))
             wait_for("the pod", lambda: api.pod_phases().get("a") == "Succeeded")
             log = api.get("/api/v1/namespaces/default/pods/a/log")
             self.assertEqual(re.findall(r"Sig\w+:\s+(\w+)", log), ["0" * 16] * 2)
@@ -187,17 +213,21 @@ class WithoutAReader(unittest.TestCase):
                 child, reader = stack.enter_context(unread(*arguments))
                 children[name] = child
                 return reader
-            start("apiserver", "apiserver", "--data-dir", folder / "d", "--port", "0", "--write-kubeconfig", kubeconfig, "--log-level", "debug").close()
+            start("apiserver", "apiserver", "--data-dir", folder / "d", "--port", "0", "--write-kubeconfig", kubeconfig,
+                  "--log-level", "debug").close()
             wait_for("the kubeconfig", kubeconfig.exists)
             for name in ("controller", "scheduler"):
                 start(name, name, "--kubeconfig", kubeconfig, "--secure-port", "0", "--log-level", "debug").close()
-            start("agent", "agent", "--kubeconfig", kubeconfig, "--port", "0", "--node-name", "n", "--node-memory", "256Mi", "--state-dir", folder / "state", "--log-level", "debug").close()
+            start("agent", "agent", "--kubeconfig", kubeconfig, "--port", "0", "--node-name", "n", "--node-memory",
+                  "256Mi", "--state-dir", folder / "state", "--log-level", "debug").close()
             pages = start("dashboard", "dashboard", "--kubeconfig", kubeconfig, "--log-level", "debug")
             self.assertIn(b"http", pages.readline())
             pages.close()
             api = Api(kubeconfig)
             for lease in ("spillway-controller", "kube-scheduler"):
-                wait_for(lease, lambda lease=lease: api.find(f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{lease}"))
+                wait_for(lease,
+                         lambda lease=lease: api.find(
+                             f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{lease}"))
             wait_for("the node", lambda: api.nodes_ready() == ["n"])
             api.close()
             for name in ("dashboard", "agent", "scheduler", "controller", "apiserver"):
@@ -209,7 +239,8 @@ class WithoutAReader(unittest.TestCase):
         """As `spillway up --help | head -1`."""
         reads, writes = os.pipe()
         os.close(reads)
-        done = subprocess.run([BINARY, "up", "--help"], stdout=writes, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        done = subprocess.run([BINARY, "up", "--help"], stdout=writes, stderr=subprocess.PIPE, text=True, timeout=60,
+                              check=False)
         os.close(writes)
         self.assertEqual((done.returncode, done.stderr), (-signal.SIGPIPE, ""))
 
@@ -218,13 +249,15 @@ class WithoutAReader(unittest.TestCase):
 class Up(unittest.TestCase):
     def up(self, folder, *more):
         return running(folder, "up", "--data-dir", folder / "data", "--state-dir", folder / "state", "--port", "0",
-                       "--write-kubeconfig", folder / "kubeconfig", *(() if "--node-name" in more else ("--node-name", "n")), *more)
+                       "--write-kubeconfig", folder / "kubeconfig",
+                       *(() if "--node-name" in more else ("--node-name", "n")), *more)
 
     def test_a_node_gets_ready_and_runs_a_pod(self):
         with workspace() as folder, self.up(folder, "--node-memory", "256Mi") as process:
             api = serving(process, folder / "kubeconfig")
             wait_for("the node", lambda: api.nodes_ready() == ["n"])
-            api.create("/api/v1/namespaces/default/pods", pod("hello", ["sh", "-c", "echo hello; exec tail -f /dev/null"]))
+            api.create("/api/v1/namespaces/default/pods",
+                       pod("hello", ["sh", "-c", "echo hello; exec tail -f /dev/null"]))
             wait_for("the pod", lambda: api.pod_phases().get("hello") == "Running")
             wait_for("its log", lambda: api.get("/api/v1/namespaces/default/pods/hello/log") == "hello\n")
             with self.assertRaises(ApiError) as refused:
@@ -237,7 +270,8 @@ class Up(unittest.TestCase):
 
     def test_log_lines_as_json(self):
         """As docs/observability.md has them."""
-        with workspace() as folder, self.up(folder, "--node-memory", "256Mi", "--log-format", "json", "--log-level", "debug") as process:
+        with workspace() as folder, self.up(folder, "--node-memory", "256Mi", "--log-format", "json", "--log-level",
+                                            "debug") as process:
             api = serving(process, folder / "kubeconfig")
             api.create("/api/v1/namespaces/default/pods", pod("hello", ["true"], restartPolicy="Never"))
             wait_for("its end", lambda: api.pod_phases().get("hello") == "Succeeded")
@@ -254,14 +288,16 @@ class Up(unittest.TestCase):
     def test_exit_codes_become_phases(self):
         with workspace() as folder, self.up(folder, "--node-memory", "256Mi") as process:
             api = serving(process, folder / "kubeconfig")
-            for name, command in (("good", ["true"]), ("bad", ["sh", "-c", "exit 3"]), ("absent", ["/no/such/program"])):
+            for name, command in (("good", ["true"]), ("bad", ["sh", "-c", "exit 3"]),
+                                  ("absent", ["/no/such/program"])):
                 api.create("/api/v1/namespaces/default/pods", pod(name, command, restartPolicy="Never"))
             wait_for("Succeeded", lambda: api.pod_phases().get("good") == "Succeeded")
             wait_for("Failed", lambda: api.pod_phases().get("bad") == "Failed")
             state = api.get("/api/v1/namespaces/default/pods/bad")["status"]["containerStatuses"][0]["state"]
             self.assertEqual(state["terminated"]["exitCode"], 3)
             wait_for("a reason", lambda: api.pod_phases().get("absent") == "Failed")
-            state = api.get("/api/v1/namespaces/default/pods/absent")["status"]["containerStatuses"][0]["state"]["terminated"]
+            state = api.get("/api/v1/namespaces/default/pods/absent")["status"]["containerStatuses"][0]["state"][
+                "terminated"]
             self.assertEqual((state["reason"], state["exitCode"]), ("StartError", 128))
             self.assertIn("/no/such/program", state["message"])
 
@@ -279,7 +315,8 @@ class Up(unittest.TestCase):
             self.assertEqual(len(nodes), 2)
             victim = sorted(api.pod_phases())[0]
             api.delete(f"/api/v1/namespaces/default/pods/{victim}")
-            wait_for("a replacement", lambda: victim not in api.pod_phases() and list(api.pod_phases().values()).count("Running") == 4)
+            wait_for("a replacement", lambda: victim not in api.pod_phases()
+                     and list(api.pod_phases().values()).count("Running") == 4)
 
     def test_other_nodes_than_before(self):
         with workspace() as folder:
@@ -305,7 +342,8 @@ class Up(unittest.TestCase):
     def test_a_node_that_was_stopped_is_not_ready_at_once(self):
         def ready(api, name):
             conditions = (api.find(f"/api/v1/nodes/{name}") or {}).get("status", {}).get("conditions", [])
-            return next(((each["status"], each["reason"], each["message"]) for each in conditions if each["type"] == "Ready"), None)
+            return next(((each["status"], each["reason"], each["message"]) for each in conditions
+                         if each["type"] == "Ready"), None)
 
         with workspace() as folder:
             def up(*more):
@@ -328,7 +366,9 @@ class Up(unittest.TestCase):
             with up("--node-name", "two", "--nodes", "2") as process:
                 api = serving(process, folder / "kubeconfig")
                 wait_for("the nodes to be back", lambda: {"two-1", "two-2"} <= set(api.nodes_ready()))
-                api.create("/api/v1/namespaces/default/pods", pod("hello", ["true"], restartPolicy="Never", nodeSelector={"kubernetes.io/hostname": "two-1"}))
+                api.create("/api/v1/namespaces/default/pods",
+                           pod("hello", ["true"], restartPolicy="Never",
+                               nodeSelector={"kubernetes.io/hostname": "two-1"}))
                 wait_for("a pod there", lambda: api.pod_phases().get("hello") == "Succeeded")
 
     def test_more_memory_than_the_machine_has(self):
@@ -341,7 +381,8 @@ class Up(unittest.TestCase):
     def test_objects_and_pods_survive_a_kill(self):
         def container(api):
             status = api.get("/api/v1/namespaces/default/pods/stays")["status"]
-            return status["phase"], status["containerStatuses"][0]["containerID"], status["containerStatuses"][0]["restartCount"], status["containerStatuses"][0]["state"]
+            return status["phase"], status["containerStatuses"][0]["containerID"], status["containerStatuses"][0][
+                "restartCount"], status["containerStatuses"][0]["state"]
 
         with workspace() as folder:
             with self.up(folder, "--node-memory", "256Mi") as process:
@@ -377,12 +418,14 @@ class ApiserverAlone(unittest.TestCase):
                                             "--write-kubeconfig", folder / "kubeconfig") as process:
             api = serving(process, folder / "kubeconfig")
             self.assertEqual(api.get("/readyz"), "ok")
-            cases = [("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "NOT A NAME"}}, 422, "Invalid"),
+            cases = [("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "NOT A NAME"}}, 422,
+                      "Invalid"),
                      ("POST", "/api/v1/namespaces/absent/configmaps", {"metadata": {"name": "a"}}, 404, "NotFound"),
                      ("GET", "/api/v1/nodes?limit=abc", None, 400, "BadRequest"),
                      ("PUT", "/api/v1/pods", {}, 405, "MethodNotAllowed"),
                      ("GET", "/apis/none/v1/things", None, 404, "NotFound"),
-                     ("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "big"}, "data": {"a": "x" * 3_200_000}}, 413, "RequestEntityTooLarge")]
+                     ("POST", "/api/v1/namespaces/default/configmaps",
+                      {"metadata": {"name": "big"}, "data": {"a": "x" * 3_200_000}}, 413, "RequestEntityTooLarge")]
             for method, path, body, code, reason in cases:
                 with self.subTest(path=path), self.assertRaises(ApiError) as caught:
                     api.request(method, path, body)

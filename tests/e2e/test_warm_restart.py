@@ -1,4 +1,5 @@
-"""An agent that is killed, stopped and started again: no container, no Ready and no restart count notices. Beside a real containerd, and with processes.
+"""An agent that is killed, stopped and started again: no container, no Ready and no restart count notices. Beside a
+real containerd, and with processes.
 
 test_killed_again_and_again prints what the kills came to. KILLS in the environment says how many; 8 without it.
 """
@@ -13,7 +14,22 @@ import time
 import unittest
 
 import containerd_pods
-from harness import PATIENCE, Api, ApiError, Process, can_write_cgroups, needs, node_cgroups, pids_in, processes_of_pods, running, serving, wait_for, workspace
+from harness import (
+    PATIENCE,
+    Api,
+    ApiError,
+    Process,
+    can_write_cgroups,
+    needs,
+    node_cgroups,
+    pids_in,
+    processes_of_pods,
+    run,
+    running,
+    serving,
+    wait_for,
+    workspace,
+)
 from test_containers import PODS, Containerd, folders_named, pod
 
 KILLS = int(os.environ.get("KILLS", "8"))
@@ -85,20 +101,25 @@ class WarmRestart:
         cls.folder = cls.enterClassContext(workspace())
         cls.arguments = cls.open_runtime()
         cls.kubeconfig = cls.folder / "kubeconfig"
-        server = cls.enterClassContext(running(cls.folder, "apiserver", "--data-dir", cls.folder / "data", "--port", "0", "--write-kubeconfig", cls.kubeconfig))
+        server = cls.enterClassContext(running(cls.folder, "apiserver", "--data-dir", cls.folder / "data", "--port",
+                                               "0", "--write-kubeconfig", cls.kubeconfig))
         cls.api = serving(server, cls.kubeconfig)
         cls.manifests = cls.folder / "manifests"
         cls.manifests.mkdir()
-        (cls.folder / "kubelet.yaml").write_text(json.dumps({"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1",
-                                                             "staticPodPath": str(cls.manifests), "syncFrequency": "10s", "evictionPressureTransitionPeriod": "1s"}))
+        (cls.folder / "kubelet.yaml").write_text(
+            json.dumps({"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1",
+                                                             "staticPodPath": str(cls.manifests),
+                        "syncFrequency": "10s", "evictionPressureTransitionPeriod": "1s"}))
         cls.agent = None
         cls.addClassCleanup(cls.end_all)
         cls.start()
 
     @classmethod
     def start(cls, wait=True):
-        cls.agent = Process(cls.folder, "agent", "--kubeconfig", cls.kubeconfig, "--config", cls.folder / "kubelet.yaml", "--node-name", "n", "--node-ip", "127.0.0.1",
-                            "--port", "0", "--node-memory", "256Mi", "--state-dir", cls.folder / "state", *cls.arguments)
+        cls.agent = Process(cls.folder, "agent", "--kubeconfig", cls.kubeconfig, "--config",
+                            cls.folder / "kubelet.yaml", "--node-name", "n", "--node-ip", "127.0.0.1",
+                            "--port", "0", "--node-memory", "256Mi", "--state-dir", cls.folder / "state",
+                            *cls.arguments)
         if wait:
             wait_for("the node", lambda: cls.api.nodes_ready() == ["n"])
 
@@ -126,7 +147,8 @@ class WarmRestart:
         wait_for("the node's pressure to pass", lambda: "MemoryPressure" not in self.conditions())
 
     def conditions(self):
-        return [each["type"] for each in self.api.get("/api/v1/nodes/n")["status"]["conditions"] if each["status"] == "True"]
+        return [each["type"] for each in self.api.get("/api/v1/nodes/n")["status"]["conditions"]
+                if each["status"] == "True"]
 
     def remove_all(self):
         for file in self.manifests.iterdir():
@@ -141,7 +163,8 @@ class WarmRestart:
 
     def wait_ready(self, *names):
         def ready():
-            return all(any(each["type"] == "Ready" and each["status"] == "True" for each in self.api.get(f"{PODS}/{name}")["status"].get("conditions", []))
+            return all(any(each["type"] == "Ready" and each["status"] == "True"
+                           for each in self.api.get(f"{PODS}/{name}")["status"].get("conditions", []))
                        for name in names)
         try:
             wait_for(f"{names} to be ready", ready)
@@ -150,14 +173,19 @@ class WarmRestart:
             raise
 
     def containers(self):
-        """By pod and container: id, restarts, first process. On a busy machine the runtime leaves out one that runs, for a moment."""
+        """By pod and container: id, restarts, first process. On a busy machine the runtime leaves out one that runs,
+        for a moment.
+        """
         deadline = time.monotonic() + PATIENCE
         while True:
             found = {(document["metadata"]["name"], each["name"]): (own_uid(document["metadata"]), each)
-                     for document in self.api.get(PODS)["items"] for kind in KINDS for each in document["status"].get(kind, [])}
+                     for document in self.api.get(PODS)["items"] for kind in KINDS
+                     for each in document["status"].get(kind, [])}
             pids = self.first_processes()
-            told = {key: (each.get("containerID"), each["restartCount"], pids.get(self.process_key(uid, each))) for key, (uid, each) in found.items()}
-            missing = [key for key, (_, each) in found.items() if "running" in each.get("state", {}) and told[key][2] is None]
+            told = {key: (each.get("containerID"), each["restartCount"], pids.get(self.process_key(uid, each))) for key,
+                    (uid, each) in found.items()}
+            missing = [key for key, (_, each) in found.items() if "running" in each.get("state", {})
+                       and told[key][2] is None]
             if not missing or time.monotonic() > deadline:
                 return told
             time.sleep(0.2)
@@ -166,23 +194,34 @@ class WarmRestart:
         found = self.api.find(f"{PODS}/{name}") or {}
         return (found.get("status", {}).get("containerStatuses") or [{}])[0]
 
-    def test_a_kill_disturbs_nobody(self):
+    def test_a_kill_disturbs_no_pod(self):
         self.api.create(SETTINGS, {"metadata": {"name": "settings"}, "data": {"colour": "blue"}})
         self.addCleanup(self.api.delete, f"{SETTINGS}/settings")
-        probe = {"readinessProbe": {"exec": {"command": ["cat", "/tmp/ready"]}, "periodSeconds": 1, "timeoutSeconds": 120}}
+        probe = {"readinessProbe": {"exec": {"command": ["cat", "/tmp/ready"]}, "periodSeconds": 1,
+                                    "timeoutSeconds": 120}}
         names = [
             self.create(pod("probed", f"echo > /tmp/ready; {STAYS}", container=probe)),
-            self.create(pod("after-init", STAYS, initContainers=[{"name": "first", "image": containerd_pods.IMAGE, "command": ["/bin/sh", "-c", "exit 0"]}])),
-            self.create(pod("sidecar", STAYS, initContainers=[{"name": "beside", "image": containerd_pods.IMAGE, "command": ["/bin/sh", "-c", STAYS],
+            self.create(pod("after-init", STAYS,
+                            initContainers=[{"name": "first", "image": containerd_pods.IMAGE,
+                                             "command": ["/bin/sh", "-c", "exit 0"]}])),
+            self.create(pod("sidecar", STAYS,
+                            initContainers=[{"name": "beside", "image": containerd_pods.IMAGE,
+                                             "command": ["/bin/sh", "-c", STAYS],
                                                               "restartPolicy": "Always"}])),
-            self.create(pod("volumes", STAYS, volumes=[{"name": "settings", "configMap": {"name": "settings"}}, {"name": "memory", "emptyDir": {"medium": "Memory"}},
+            self.create(pod("volumes", STAYS,
+                            volumes=[{"name": "settings", "configMap": {"name": "settings"}},
+                                     {"name": "memory", "emptyDir": {"medium": "Memory"}},
                                                        {"name": "disk", "emptyDir": {}}],
-                            container={"volumeMounts": [{"name": "settings", "mountPath": "/settings"}, {"name": "memory", "mountPath": "/memory"},
+                            container={"volumeMounts": [{"name": "settings", "mountPath": "/settings"},
+                                                        {"name": "memory", "mountPath": "/memory"},
                                                         {"name": "disk", "mountPath": "/disk", "subPath": "deep"}]})),
-            self.create(pod("restarted", f"echo x >> /count/n; busybox test $(busybox wc -l < /count/n) -gt 2 || exit 1; {STAYS}",
-                            volumes=[{"name": "count", "emptyDir": {}}], container={"volumeMounts": [{"name": "count", "mountPath": "/count"}]})),
+            self.create(pod("restarted",
+                            f"echo x >> /count/n; busybox test $(busybox wc -l < /count/n) -gt 2 || exit 1; {STAYS}",
+                            volumes=[{"name": "count", "emptyDir": {}}],
+                            container={"volumeMounts": [{"name": "count", "mountPath": "/count"}]})),
         ]
-        wait_for("two restarts", lambda: self.status("restarted").get("restartCount") == 2 and "running" in self.status("restarted")["state"])
+        wait_for("two restarts", lambda: self.status("restarted").get("restartCount") == 2
+                 and "running" in self.status("restarted")["state"])
         self.wait_ready(*names)
         (self.manifests / "own.json").write_text(json.dumps(pod("own", f"echo > /tmp/ready; {STAYS}", container=probe)))
         names.append("own-n")
@@ -193,7 +232,8 @@ class WarmRestart:
         self.addCleanup(watched.close)
         for kill in (True, False, True):
             self.again(kill)
-            wait_for("the pods to be taken over", lambda: self.agent.log.read_text().count("syncloop add") >= len(names))
+            wait_for("the pods to be taken over",
+                     lambda: self.agent.log.read_text().count("syncloop add") >= len(names))
             time.sleep(3)  # until then it reports a change of its mind
             self.assertEqual(self.containers(), before)
             self.assertEqual(self.mounts(), mounts)
@@ -204,6 +244,81 @@ class WarmRestart:
         pid = self.containers()[("volumes", "main")][2]
         wait_for("the file to follow", lambda: pathlib.Path(f"/proc/{pid}/root/settings/colour").read_text() == "green")
         (self.manifests / "own.json").unlink()
+
+    def limits_of(self, name):
+        """Bytes of memory and microseconds of CPU per period that the container's cgroup allows, and bytes of its
+        pod's.
+        """
+        document = self.api.get(f"{PODS}/{name}")
+        ids = {"main", self.status(name).get("containerID", "").split("/")[-1]}
+        found = {}
+        for top in node_cgroups(self.folder / "state/n"):
+            for folder, _, _ in os.walk(top / "n/kubepods"):
+                place = pathlib.Path(folder)
+                if place.parent.name != f"pod{document['metadata']['uid']}" or place.name not in ids:
+                    continue
+                for key, at, files in (("memory", place, ("memory.max", "memory.limit_in_bytes")),
+                                       ("cpu", place, ("cpu.max", "cpu.cfs_quota_us")),
+                                       ("pod", place.parent, ("memory.max", "memory.limit_in_bytes"))):
+                    found.update({key: int((at / file).read_text().split()[0]) for file in files
+                                  if (at / file).exists()})
+        return found.get("memory"), found.get("cpu"), found.get("pod")
+
+    def resize(self, name, cpu, memory):
+        resources = {"requests": {"cpu": "50m", "memory": "8Mi"}, "limits": {"cpu": f"{cpu}m", "memory": f"{memory}Mi"}}
+        self.api.patch(f"{PODS}/{name}/resize", {"spec": {"containers": [{"name": "main", "resources": resources}]}},
+                       kind="strategic-merge")
+        return memory << 20, cpu * 100, memory << 20
+
+    def conditions_of(self, name):
+        return [each["type"] for each in self.api.get(f"{PODS}/{name}")["status"]["conditions"]]
+
+    def wait_resized(self, name, limits, message):
+        def is_resized():
+            told = self.status(name).get("resources", {}).get("limits", {}).get("memory")
+            return self.limits_of(name) == limits and told == f"{limits[0] >> 20}Mi" and not any(
+                "Resize" in each for each in self.conditions_of(name))
+        try:
+            wait_for(message, is_resized)
+        except AssertionError:
+            print(self.limits_of(name), limits, self.api.get(f"{PODS}/{name}")["status"], self.agent.tail(20),
+                  flush=True)
+            raise
+
+    def test_a_resize_survives_kills(self):
+        name = self.create(pod("resized", STAYS,
+                               resources={"requests": {"cpu": "50m", "memory": "8Mi"},
+                                          "limits": {"cpu": "100m", "memory": "32Mi"}}))
+        self.wait_ready(name)
+        before = self.containers()
+        self.wait_resized(name, self.resize(name, 200, 64), "it to grow")
+        self.agent.kill()
+        smaller = self.resize(name, 150, 48)
+        self.start(wait=False)
+        self.wait_resized(name, smaller, "it to shrink with the next agent")
+        for cpu, memory in ((300, 72), (120, 40), (250, 80), (180, 56)):
+            limits = self.resize(name, cpu, memory)
+            self.again()
+        self.wait_resized(name, limits, "the last resize")
+        status = self.status(name)
+        self.assertEqual((status["resources"]["limits"], status["allocatedResources"]),
+                         ({"cpu": "180m", "memory": "56Mi"}, {"cpu": "50m", "memory": "8Mi"}))
+        self.assertEqual(self.containers(), before, "no restart")
+
+    def test_a_resize_waits_for_room(self):
+        room = int(self.api.get("/api/v1/nodes/n")["status"]["allocatable"]["memory"].removesuffix("Mi"))
+        names = [self.create(pod(name, STAYS, resources={"requests": {"memory": f"{memory}Mi"}})) for name,
+                 memory in (("waiting", 8), ("other", room - 24))]
+        self.wait_ready(*names)
+        body = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"memory": "32Mi"}}}]}}
+        self.api.patch(f"{PODS}/waiting/resize", body, kind="strategic-merge")
+        wait_for("it to be deferred", lambda: "PodResizePending" in self.conditions_of("waiting"))
+        said = run("explain", "pod/waiting", "--kubeconfig", self.kubeconfig)
+        self.assertIn("pod default/waiting is not resized yet: Node didn't have enough resource: memory",
+                      " ".join(said[1].split()), said)
+        self.delete("other", 0)
+        wait_for("its room", lambda: "PodResizePending" not in self.conditions_of("waiting")
+                 and self.status("waiting")["resources"]["requests"]["memory"] == "32Mi")
 
     def test_a_pod_deleted_meanwhile_goes(self):
         names = [self.create(pod(name, STAYS)) for name in ("asked", "forced")]
@@ -222,7 +337,8 @@ class WarmRestart:
     def test_a_container_that_ended_meanwhile_is_counted_once(self):
         script = "trap 'echo bye > /dev/termination-log; exit 7' TERM; echo > /tmp/minds; while true; do sleep 1; done"
         probe = {"exec": {"command": ["cat", "/tmp/minds"]}, "periodSeconds": 1, "timeoutSeconds": 120}
-        name = self.create(pod("ends", script, container={"terminationMessagePath": "/dev/termination-log", "readinessProbe": probe}))
+        name = self.create(pod("ends", script,
+                               container={"terminationMessagePath": "/dev/termination-log", "readinessProbe": probe}))
         self.wait_ready(name)
         pid = self.containers()[(name, "main")][2]
         self.agent.kill()
@@ -234,12 +350,18 @@ class WarmRestart:
         self.assertEqual((ended["exitCode"], ended["reason"], ended["message"]), (7, "Error", "bye\n"))
 
     def hog(self, name):
-        return pod(name, r"m=$(busybox head -c 4194304 /dev/zero | busybox tr '\0' x); x=; while true; do x=$x$m; sleep 0.05; done", restartPolicy="Never")
+        return pod(
+            name,
+            r"m=$(busybox head -c 4194304 /dev/zero | busybox tr '\0' x); x=; while true; do x=$x$m; sleep 0.05; done",
+            restartPolicy="Never",
+        )
 
     def test_killed_again_and_again(self):
         """Pods come, go and take all memory while the agent is killed."""
         dice = random.Random(50)
-        lasting = [self.create(pod(f"lasting-{number}", STAYS, resources={"requests": {"memory": "8Mi"}, "limits": {"memory": "16Mi"}})) for number in range(4)]
+        lasting = [self.create(pod(f"lasting-{number}", STAYS,
+                                   resources={"requests": {"memory": "8Mi"}, "limits": {"memory": "16Mi"}}))
+                   for number in range(4)]
         self.wait_ready(*lasting)
         before = self.containers()
         watched = Watched(self.kubeconfig)
@@ -248,7 +370,8 @@ class WarmRestart:
         for kill in range(KILLS):
             for _ in range(2):
                 made += 1
-                alive.append(self.create(pod(f"passing-{made}", STAYS if dice.random() < 0.7 else "exit 0", restartPolicy="Never")))
+                alive.append(self.create(pod(f"passing-{made}", STAYS if dice.random() < 0.7 else "exit 0",
+                                             restartPolicy="Never")))
             if kill % 4 == 1:
                 hogs.append(self.create(self.hog(f"hog-{kill}")))
             while len(alive) > 3:
@@ -257,7 +380,8 @@ class WarmRestart:
             self.again()
             time.sleep(dice.uniform(0, 1.5))
             evicted.update(self.evicted())
-        wait_for("every hog to end", lambda: all(self.api.get(f"{PODS}/{name}")["status"].get("phase") == "Failed" for name in hogs))
+        wait_for("every hog to end",
+                 lambda: all(self.api.get(f"{PODS}/{name}")["status"].get("phase") == "Failed" for name in hogs))
         evicted.update(self.evicted())
         after = self.containers()
         restarted = [name for name in lasting if after[(name, "main")] != before[(name, "main")]]
@@ -269,9 +393,15 @@ class WarmRestart:
         pods = self.folder / "state/n/pods"
         wait_for("their directories to go", lambda: not os.listdir(pods))
         mounts, folders = self.mounts(), os.listdir(pods)
-        print(f"{type(self).__name__}: kills {KILLS}, pods {made + len(hogs) + len(lasting)}, evictions {len(set(evicted.values()) & set(hogs))} of {len(hogs)} hogs: restarted needlessly {len(restarted)}, "
-              f"Ready lost {len(watched.falls)}, second victims {len(second)}, orphans {len(orphans)}, leaked cgroups {len(self.cgroups_of_pods())}, "
-              f"mounts {len(mounts)}, directories {len(folders)}", flush=True)
+        print(
+            (
+                f"{type(self).__name__}: kills {KILLS}, pods {made + len(hogs) + len(lasting)}, evictions"
+                f" {len(set(evicted.values()) & set(hogs))} of {len(hogs)} hogs: restarted needlessly {len(restarted)},"
+                f" Ready lost {len(watched.falls)}, second victims {len(second)}, orphans {len(orphans)}, leaked"
+                f" cgroups {len(self.cgroups_of_pods())}, mounts {len(mounts)}, directories {len(folders)}"
+            ),
+            flush=True,
+        )
         self.assertEqual((restarted, second, orphans, mounts, folders), ([], [], [], [], []))
         self.assertEqual([name for name, _ in watched.falls if name in lasting], [])
 
@@ -282,7 +412,8 @@ class WarmRestart:
 
     def cgroups_of_pods(self):
         """Below the node's own cgroup, in every hierarchy."""
-        return [folder for top in node_cgroups(self.folder / "state/n") for folder, _, _ in os.walk(top / "n/kubepods") if "/pod" in folder[len(str(top / "n/kubepods")):]]
+        return [folder for top in node_cgroups(self.folder / "state/n") for folder, _, _ in os.walk(top / "n/kubepods")
+                if "/pod" in folder[len(str(top / "n/kubepods")):]]
 
 
 def remove_cgroups(state):
@@ -292,7 +423,8 @@ def remove_cgroups(state):
             os.rmdir(folder)
 
 
-@needs(can_write_cgroups() and not containerd_pods.missing(), "needs root, cgroups that can be written, containerd and runc")
+@needs(can_write_cgroups() and not containerd_pods.missing(),
+       "needs root, cgroups that can be written, containerd and runc")
 class ContainerdWarmRestart(WarmRestart, unittest.TestCase):
     @classmethod
     def open_runtime(cls):
@@ -310,7 +442,9 @@ class ContainerdWarmRestart(WarmRestart, unittest.TestCase):
         return self.containerd.ctr("tasks", "ls", "-q")
 
     def first_processes(self):
-        """By container, of those that run. One that has ended shows its process or 0, depending on when containerd looked."""
+        """By container, of those that run. One that has ended shows its process or 0, depending on when containerd
+        looked.
+        """
         words = self.containerd.ctr("tasks", "ls")
         return dict(words[at:at + 2] for at in range(3, len(words), 3) if words[at + 2] == "RUNNING")
 
@@ -318,11 +452,13 @@ class ContainerdWarmRestart(WarmRestart, unittest.TestCase):
         return status.get("containerID", "").split("//")[-1]
 
     def mounts(self):
-        return sorted(line.split()[1] for line in pathlib.Path("/proc/mounts").read_text().splitlines() if str(self.folder / "state") in line)
+        return sorted(line.split()[1] for line in pathlib.Path("/proc/mounts").read_text().splitlines()
+                      if str(self.folder / "state") in line)
 
     def test_runs_that_the_runtime_has_forgotten_are_counted_by_their_logs(self):
         """The container has never begun, but there is the log of a fifth run."""
-        name = self.create(pod("counted", f"cat /c/key; {STAYS}", volumes=[{"name": "c", "configMap": {"name": "late"}}],
+        name = self.create(pod("counted", f"cat /c/key; {STAYS}",
+                               volumes=[{"name": "c", "configMap": {"name": "late"}}],
                                container={"volumeMounts": [{"name": "c", "mountPath": "/c"}]}))
         uid = self.api.get(f"{PODS}/{name}")["metadata"]["uid"]
         place = self.folder / f"state/n/pods/default_{name}_{uid}"
@@ -330,7 +466,9 @@ class ContainerdWarmRestart(WarmRestart, unittest.TestCase):
         self.agent.kill()
         (place / "main").mkdir(exist_ok=True)
         (place / "main/4.log").write_text("2026-01-02T03:04:05.000000000Z stdout F before\n")
-        self.api.create(SETTINGS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "late"}, "data": {"key": "now\n"}})
+        self.api.create(SETTINGS,
+                        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "late"},
+                         "data": {"key": "now\n"}})
         self.addCleanup(self.api.delete, f"{SETTINGS}/late")
         self.start(wait=False)
         self.wait_ready(name)
@@ -338,7 +476,7 @@ class ContainerdWarmRestart(WarmRestart, unittest.TestCase):
         wait_for("its log", lambda: self.api.get(f"{PODS}/{name}/log") == "now\n")
         self.assertEqual((place / "main/4.log").read_text().count("before"), 1)
 
-    def test_a_runtime_that_comes_later(self):
+    def test_a_runtime_that_starts_later(self):
         name = self.create(pod("waits", STAYS))
         self.wait_ready(name)
         before = self.containers()
@@ -346,12 +484,14 @@ class ContainerdWarmRestart(WarmRestart, unittest.TestCase):
             self.again()
 
             def message():
-                return [each["message"] for each in self.api.get("/api/v1/nodes/n")["status"]["conditions"] if each["type"] == "Ready" and each["status"] == "False"]
+                return [each["message"] for each in self.api.get("/api/v1/nodes/n")["status"]["conditions"]
+                        if each["type"] == "Ready" and each["status"] == "False"]
             said = wait_for("the node not to be ready", message)
             print(f"Ready: {said[0]}", flush=True)
             self.assertIn("container runtime", said[0])
         wait_for("the node to be ready", lambda: self.api.nodes_ready() == ["n"])
-        self.assertTrue(self.api.get("/api/v1/nodes/n")["status"]["nodeInfo"]["containerRuntimeVersion"].startswith("containerd://1."))
+        self.assertTrue(self.api.get("/api/v1/nodes/n")["status"]["nodeInfo"]["containerRuntimeVersion"].startswith(
+            "containerd://1."))
         self.assertEqual(self.containers(), before)
 
 
@@ -391,7 +531,8 @@ class ProcessWarmRestart(WarmRestart, unittest.TestCase):
 
     def mounts(self):
         """None of them is the machine's."""
-        return sorted(line.split()[1] for line in pathlib.Path("/proc/mounts").read_text().splitlines() if str(self.folder / "state") in line)
+        return sorted(line.split()[1] for line in pathlib.Path("/proc/mounts").read_text().splitlines()
+                      if str(self.folder / "state") in line)
 
     def log(self, name):
         return self.api.get(f"{PODS}/{name}/log").splitlines()
@@ -417,14 +558,17 @@ class ProcessWarmRestart(WarmRestart, unittest.TestCase):
     def test_memory_volumes_and_secrets_are_there_for_the_next_container(self):
         volumes = [{"name": "memory", "emptyDir": {"medium": "Memory"}}]
         script = f"if [ -e /memory/word ]; then cat /memory/word; {STAYS}; fi; echo kept > /memory/word; exit 3"
-        name = self.create(pod("remembers", script, volumes=volumes, container={"volumeMounts": [{"name": "memory", "mountPath": "/memory"}]}))
-        wait_for("its second run", lambda: self.status(name).get("restartCount") == 1 and "running" in self.status(name)["state"])
+        name = self.create(pod("remembers", script, volumes=volumes,
+                               container={"volumeMounts": [{"name": "memory", "mountPath": "/memory"}]}))
+        wait_for("its second run", lambda: self.status(name).get("restartCount") == 1
+                 and "running" in self.status(name)["state"])
         self.assertEqual(self.log_when_answered(name), ["kept"])
         self.again()
         pid = self.containers()[(name, "main")][2]
         wait_for("the pod to be taken over", lambda: "syncloop add" in self.agent.log.read_text())
         os.kill(int(pid), 9)
-        wait_for("its third run", lambda: self.status(name).get("restartCount") == 2 and "running" in self.status(name)["state"])
+        wait_for("its third run", lambda: self.status(name).get("restartCount") == 2
+                 and "running" in self.status(name)["state"])
         self.assertEqual(self.log_when_answered(name), ["kept"])
 
     def test_another_node_takes_nothing_over(self):
@@ -432,7 +576,8 @@ class ProcessWarmRestart(WarmRestart, unittest.TestCase):
         self.wait_ready(name)
         before = self.containers()
         self.agent.kill()
-        with running(self.folder, "agent", "--kubeconfig", self.kubeconfig, "--node-name", "other", "--node-ip", "127.0.0.1", "--port", "0",
+        with running(self.folder, "agent", "--kubeconfig", self.kubeconfig, "--node-name", "other", "--node-ip",
+                     "127.0.0.1", "--port", "0",
                      "--node-memory", "64Mi", "--state-dir", self.folder / "state") as other:
             wait_for("the other node", lambda: "other" in self.api.nodes_ready())
             self.assertNotIn("pods of an earlier process found", other.log.read_text())
@@ -454,7 +599,8 @@ class ProcessWarmRestart(WarmRestart, unittest.TestCase):
                 os.kill(pid, 9)
             if kill_agent:
                 self.start(wait=False)
-            wait_for("a restart", lambda count=count: self.status(name).get("restartCount") == count + 1 and "running" in self.status(name)["state"])
+            wait_for("a restart", lambda count=count: self.status(name).get("restartCount") == count + 1
+                     and "running" in self.status(name)["state"])
             ended = self.status(name)["lastState"]["terminated"]
             self.assertEqual((ended["exitCode"], ended["reason"]), (137, "ContainerStatusUnknown"))
 
@@ -466,7 +612,8 @@ class ProcessWarmRestart(WarmRestart, unittest.TestCase):
         for record in (self.folder / "state/n/pods").glob("default_first_*/_pod.json"):
             record.write_text('{"uid": ["no"]}')
         self.start(wait=False)
-        wait_for("the first to begin anew", lambda: self.status("first").get("restartCount") == 1 and "running" in self.status("first")["state"])
+        wait_for("the first to begin anew", lambda: self.status("first").get("restartCount") == 1
+                 and "running" in self.status("first")["state"])
         self.assertEqual(self.containers()[("second", "main")], before[("second", "main")])
 
 

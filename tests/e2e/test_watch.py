@@ -10,7 +10,18 @@ import threading
 import unittest
 
 import stock_api
-from harness import account_kubeconfig, BINARY, can_write_cgroups, needs, one_node, PATIENCE, pod, run, wait_for, workspace
+from harness import (
+    account_kubeconfig,
+    BINARY,
+    can_write_cgroups,
+    needs,
+    one_node,
+    PATIENCE,
+    pod,
+    run,
+    wait_for,
+    workspace,
+)
 
 stock_api.LISTS["/api/v1/namespaces/shop/events"] = ("EventList", "events")
 HOG = ["spillway", "stress", "--memory", "400Mi", "--rate", "60Mi/s", "--hold", "1h"]
@@ -20,12 +31,14 @@ class Watched:
     """A running `spillway watch`, and what it has printed."""
 
     def __init__(self, kubeconfig, *arguments, stdout=None, environment=None):
-        self.child = subprocess.Popen([BINARY, "watch", "--kubeconfig", str(kubeconfig), *arguments], stdout=stdout or subprocess.PIPE, stderr=subprocess.PIPE,
+        self.child = subprocess.Popen([BINARY, "watch", "--kubeconfig", str(kubeconfig), *arguments], stdout=stdout
+                                      or subprocess.PIPE, stderr=subprocess.PIPE,
                                       text=True, env={**os.environ, **(environment or {})})
         self.lines, self.errors, self.seen, self.said = queue.Queue(), queue.Queue(), [], []
         self.ended = False
         self.threads = [threading.Thread(target=self.read, args=each, daemon=True)
-                        for each in ([(self.child.stdout, self.lines)] if self.child.stdout else []) + [(self.child.stderr, self.errors)]]
+                        for each in ([(self.child.stdout, self.lines)] if self.child.stdout else [])
+                        + [(self.child.stderr, self.errors)]]
         for each in self.threads:
             each.start()
 
@@ -91,9 +104,12 @@ def line_from(descriptor):
 def event(name, reason, about, count=1, seconds_ago=0, host="", message="said", component="kubelet"):
     kind, _, who = about.partition(" ")
     ns, _, called = who.rpartition("/")
-    return {"metadata": {"name": name, "namespace": ns or "default", "uid": f"uid-{name}"}, "reason": reason, "message": message, "type": "Warning", "count": count,
-            "firstTimestamp": stock_api.stamp(seconds_ago), "lastTimestamp": stock_api.stamp(seconds_ago), "source": {"component": component, **({"host": host} if host else {})},
-            "involvedObject": {"kind": kind, **({"namespace": ns} if ns else {}), "name": called, "uid": f"uid-{called}"}}
+    return {"metadata": {"name": name, "namespace": ns or "default", "uid": f"uid-{name}"}, "reason": reason,
+            "message": message, "type": "Warning", "count": count,
+            "firstTimestamp": stock_api.stamp(seconds_ago), "lastTimestamp": stock_api.stamp(seconds_ago),
+            "source": {"component": component, **({"host": host} if host else {})},
+            "involvedObject": {"kind": kind, **({"namespace": ns} if ns else {}), "name": called,
+                               "uid": f"uid-{called}"}}
 
 
 class Stock(unittest.TestCase):
@@ -105,45 +121,57 @@ class Stock(unittest.TestCase):
         self.kubeconfig = stock_api.kubeconfig_for(self.api, self.folder)
 
     def watch(self, *arguments, **more):
-        before = {id(waiting) for _, _, waiting in self.api.watches}  # watches of an ended process stay until data are written to them
+        # watches of an ended process stay until data are written to them
+        before = {id(waiting) for _, _, waiting in self.api.watches}
         watched = self.enterContext(watching(self.kubeconfig, *arguments, **more))
         wanted = {"events"} if "/api/v1/nodes" in self.api.refused else {"events", "nodes"}
-        wait_for("its watches", lambda: {kind for kind, _, waiting in self.api.watches if id(waiting) not in before} >= wanted)
+        wait_for("its watches", lambda: {kind for kind, _, waiting in self.api.watches if id(waiting) not in before}
+                 >= wanted)
         return watched
 
-    def test_events_that_tell_of_decisions(self):
+    def test_events_about_decisions(self):
         watched = self.watch()
         self.api.put("events", event("a", "Pulled", "Pod shop/cart"))
-        self.api.put("events", event("b", "Evicted", "Pod shop/cart", host="worker-1", message="The node was low on resource: memory."))
-        self.api.put("events", event("c", "TaintManagerEviction", "Pod shop/cart", component="taint-eviction-controller", message="Marking for deletion Pod shop/cart"))
+        self.api.put("events", event("b", "Evicted", "Pod shop/cart", host="worker-1",
+                                     message="The node was low on resource: memory."))
+        self.api.put("events", event("c", "TaintManagerEviction", "Pod shop/cart",
+                                     component="taint-eviction-controller",
+                                     message="Marking for deletion Pod shop/cart"))
         self.api.put("events", event("d", "NodeHasDiskPressure", "Node worker-2"))
-        self.assertRegex(watched.see("NodeHasDiskPressure"), r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ  worker-2 +NodeHasDiskPressure +-  said$")
-        self.assertRegex(watched.see("TaintManagerEviction", "Marking"), r"Z  - +TaintManagerEviction +pod shop/cart  Marking for deletion Pod shop/cart$")
-        self.assertRegex(watched.see("Evicted "), r"Z  worker-1 +Evicted +pod shop/cart  The node was low on resource: memory\.$")
+        self.assertRegex(watched.see("NodeHasDiskPressure"),
+                         r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ  worker-2 +NodeHasDiskPressure +node worker-2 +said$")
+        self.assertRegex(watched.see("TaintManagerEviction", "Marking"),
+                         r"Z  - +TaintManagerEviction +pod shop/cart +Marking for deletion Pod shop/cart$")
+        self.assertRegex(watched.see("Evicted "),
+                         r"Z  worker-1 +Evicted +pod shop/cart +The node was low on resource: memory\.$")
         self.assertEqual(len(watched.told()), 3, watched.told())  # nothing of before, and not that an image was pulled
         self.assertEqual((watched.end(), watched.complaints()), (0, []))
 
     def test_a_taint_that_evicts(self):
         watched = self.watch()
-        self.api.put("nodes", stock_api.node("worker-1", "a", taints=[{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]))
-        self.assertIn("node.kubernetes.io/unreachable:NoExecute: its pods leave", watched.see("worker-1", "Tainted"))
+        self.api.put("nodes", stock_api.node("worker-1", "a",
+                                             taints=[{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]))
+        self.assertIn("node.kubernetes.io/unreachable:NoExecute: pods without a toleration", watched.see("worker-1", "Tainted"))
 
     def test_what_is_filtered(self):
-        for filters, wanted in ((("--node", "worker-1"), ["x"]), (("-n", "shop"), ["x", "y"]), (("--pod", "shop/y"), ["y"]), (("--reason", "preempted,Started"), ["y", "z"])):
+        for filters, wanted in ((("--node", "worker-1"), ["x"]), (("-n", "shop"), ["x", "y"]),
+                                (("--pod", "shop/y"), ["y"]), (("--reason", "preempted,Started"), ["y", "z"])):
             with self.subTest(filters), watching(self.kubeconfig, "-o", "json", "--since", "1m", *filters) as watched:
                 self.api.put("events", event("x", "Evicted", "Pod shop/x", host="worker-1"))
                 self.api.put("events", event("y", "Preempted", "Pod shop/y", host="worker-2"))
                 self.api.put("events", event("z", "Started", "Pod other/z", host="worker-3"))
                 for name in wanted:
                     watched.see(f'"name":"{name}"')
-                self.assertEqual(sorted(json.loads(line)["subject"]["name"] for line in watched.told() if json.loads(line)["subject"]["name"] in "xyz"), wanted)
+                self.assertEqual(sorted(json.loads(line)["subject"]["name"] for line in watched.told()
+                                        if json.loads(line)["subject"]["name"] in "xyz"), wanted)
 
     def test_one_object_a_line(self):
         watched = self.watch("-o", "json")
         self.api.put("events", event("b", "Evicted", "Pod shop/cart", host="worker-1", message="two\nlines \x1b[31m"))
         told = json.loads(watched.see("Evicted"))
         self.assertEqual({key: told[key] for key in ("kind", "apiVersion", "source", "node", "reason", "message")},
-                         {"kind": "Happening", "apiVersion": "spillway/v1", "source": "event", "node": "worker-1", "reason": "Evicted", "message": "two\nlines \x1b[31m"})
+                         {"kind": "Happening", "apiVersion": "spillway/v1", "source": "event", "node": "worker-1",
+                          "reason": "Evicted", "message": "two\nlines \x1b[31m"})
         self.assertEqual(told["subject"], {"kind": "Pod", "namespace": "shop", "name": "cart", "uid": "uid-cart"})
 
     def test_what_was_decided_before(self):
@@ -153,7 +181,23 @@ class Stock(unittest.TestCase):
         watched.see("shop/lately")
         self.assertFalse([line for line in watched.told() if "shop/long-ago" in line])
 
-    def test_a_server_that_goes_and_comes_back(self):
+    def test_the_past_is_in_order_of_time_and_aligned(self):
+        for name, reason, about, ago, host in (("a", "Evicted", "Pod shop/third", 100, "worker-1"),
+                                               ("b", "NodeHasDiskPressure", "Node worker-2", 300, ""),
+                                               ("c", "Evicted", "Pod shop/fourth", 50, "worker-2"),
+                                               ("d", "NodeHasNoDiskPressure", "Node worker-2", 200, ""),
+                                               ("e", "NodeHasSufficientMemory", "Node worker-1", 150, ""),
+                                               ("f", "FailedCreate", "ReplicaSet shop/fifth", 40, "")):
+            self.api.put("events", event(name, reason, about, seconds_ago=ago, host=host))
+        watched = self.watch("--since", "10m")
+        watched.see("shop/fifth")
+        lines = watched.told()
+        self.assertEqual([line.split()[2] for line in lines],
+                         ["NodeHasDiskPressure", "NodeHasNoDiskPressure", "Evicted", "Evicted", "FailedCreate"], lines)
+        self.assertEqual(sorted(line[:20] for line in lines), [line[:20] for line in lines])
+        self.assertEqual(len({line.index("said") for line in lines}), 1, lines)
+
+    def test_a_server_that_stops_and_starts_again(self):
         watched = self.watch()
         self.api.put("events", event("a", "Evicted", "Pod shop/before", host="worker-1"))
         watched.see("shop/before")
@@ -184,7 +228,8 @@ class Stock(unittest.TestCase):
             controller, terminal = pty.openpty()
             try:
                 watched = self.watch(stdout=terminal, environment={"TERM": "xterm", **environment})
-                self.api.put("events", event(f"t{len(self.api.objects['events'])}", "Evicted", "Pod shop/painted", host="worker-1"))
+                self.api.put("events", event(f"t{len(self.api.objects['events'])}", "Evicted", "Pod shop/painted",
+                                             host="worker-1"))
                 text = line_from(controller)
                 watched.end()
                 return text
@@ -208,7 +253,7 @@ class Stock(unittest.TestCase):
         code, _, err = run("watch", "--kubeconfig", self.kubeconfig)
         self.assertEqual((code, "cannot get path" in err), (1, True), err)
 
-    def test_nobody_who_reads(self):
+    def test_a_reader_that_has_gone(self):
         """As `spillway watch | head -1`."""
         reads, writes = os.pipe()
         watched = self.watch(stdout=writes)
@@ -220,7 +265,9 @@ class Stock(unittest.TestCase):
         self.assertIn(watched.child.wait(PATIENCE), (1, -signal.SIGPIPE))
 
     def test_wrong_command_lines(self):
-        for arguments, words in ((("--pod", "a/b/c"), "expected NAME or NAMESPACE/NAME"), (("--since", "-1s"), "must not be negative"), (("--since", "soon"), "soon"), (("--nod", "x"), "did you mean --node?")):
+        for arguments, words in ((("--pod", "a/b/c"), "expected NAME or NAMESPACE/NAME"),
+                                 (("--since", "-1s"), "must not be negative"), (("--since", "soon"), "soon"),
+                                 (("--nod", "x"), "did you mean --node?")):
             code, _, err = run("watch", "--kubeconfig", self.kubeconfig, *arguments)
             self.assertEqual((code, words in err), (2, True), err)
 
@@ -237,12 +284,15 @@ class Ours(unittest.TestCase):
 
     def test_an_eviction_with_its_reasons(self):
         with watching(self.kubeconfig, "-o", "json") as watched, watching(self.kubeconfig) as text:
-            self.api.create("/api/v1/namespaces/default/pods", pod("hog", HOG, resources={"requests": {"memory": "8Mi"}}))
+            self.api.create("/api/v1/namespaces/default/pods",
+                            pod("hog", HOG, resources={"requests": {"memory": "8Mi"}}))
             told = json.loads(watched.see('"reason":"Evicted"', "default", "hog"))
             self.assertEqual((told["source"], told["node"], told["decision"]["action"]), ("decision", "n", "evict"))
-            self.assertRegex(text.see("Evicted ", "pod default/hog"), r"Z  n +Evicted +pod default/hog  memory.available was \S+, below its threshold of \S+")
+            self.assertRegex(text.see("Evicted ", "pod default/hog"),
+                             r"Z  n +Evicted +pod default/hog +memory.available was \S+, below its threshold of \S+")
             watched.see("EvictionThresholdMet")
-            wait_for("its event", lambda: [each for each in self.api.get("/api/v1/events")["items"] if each["reason"] == "Evicted"])
+            wait_for("its event", lambda: [each for each in self.api.get("/api/v1/events")["items"]
+                                           if each["reason"] == "Evicted"])
             watched.see("NodeHasInsufficientMemory")  # later than the event
             self.assertEqual(len([line for line in watched.told() if '"reason":"Evicted"' in line]), 1, watched.told())
 
@@ -265,13 +315,16 @@ class Ours(unittest.TestCase):
         code, _, err = run("watch", "--kubeconfig", reader)
         self.assertEqual((code, 'cannot list resource "events"' in err), (1, True), err)
         self.api.create("/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles",
-                        {"metadata": {"name": "reader"}, "rules": [{"apiGroups": [""], "resources": ["events"], "verbs": ["list", "watch"]}]})
+                        {"metadata": {"name": "reader"},
+                         "rules": [{"apiGroups": [""], "resources": ["events"], "verbs": ["list", "watch"]}]})
         self.api.create("/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings", {
-            "metadata": {"name": "reader"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
+            "metadata": {"name": "reader"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
             "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": "default"}]})
         with watching(reader, "-n", "default") as watched:
             wait_for("the role to count", lambda: any("are not shown" in line for line in watched.complaints()))
-            self.api.create("/api/v1/namespaces/default/events", event("quiet", "Evicted", "Pod default/quiet", host="n"))
+            self.api.create("/api/v1/namespaces/default/events",
+                            event("quiet", "Evicted", "Pod default/quiet", host="n"))
             watched.see("pod default/quiet")
 
 

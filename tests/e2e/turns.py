@@ -1,8 +1,9 @@
-"""Judges the longest turns of the loops of a suite's processes: a turn is the time for which no other request is answered.
+"""Judges the longest turns of the loops of a suite's processes: a turn is the time for which no other request is
+answered.
 
-Each process logs, when it stops, the turns of each of its loops that took the most processor time, and their causes. A turn must not take more than
-BOUND on the reference machine; a slower machine has more, by what a fixed computation takes on it. Processor time, so other work beside a suite
-does not count, except for what it costs in caches.
+Each process logs, when it stops, the turns of each of its loops that took the most processor time, and their causes. A
+turn must not take more than BOUND on the reference machine; a slower machine has more, by what a fixed computation
+takes on it. Processor time, so other work beside a suite does not count, except for what it costs in caches.
 
 usage: turns.py LOG...   exit code 1 if a turn took too long
 """
@@ -15,10 +16,6 @@ import time
 BOUND = 50.0  # milliseconds of processor time (docs/security.md)
 # The computation below on the reference machine (two virtual processors of an AMD EPYC), in milliseconds.
 REFERENCE = 54.0
-# Known to take longer: the expressions of a policy are compiled in one piece, when it is written, and when it is taken into use, where the first
-# slice of its type check follows in the same turn (docs/security.md, "Known limits"). Beside other work of the machine the same computation takes
-# half as much processor time again. Pattern of the cause: milliseconds.
-KNOWN = {r"request (POST|PUT|PATCH) /apis/admissionregistration\.k8s\.io/v1/validatingadmissionpolicies": 150.0, r"work other than a request": 150.0}
 LINE = re.compile(r'msg="longest turn of the event loop" cause=(".*?"|\S+) loop=(\S+) processor_milliseconds=(\d+)')
 
 
@@ -37,10 +34,6 @@ def turns_in(log):
     """(milliseconds, loop, cause) of each loop of the process that wrote this log."""
     text = pathlib.Path(log).read_text(errors="replace")
     return [(int(milliseconds), loop, cause.strip('"')) for cause, loop, milliseconds in LINE.findall(text)]
-
-
-def bound_of(cause):
-    return next((bound for pattern, bound in KNOWN.items() if re.match(pattern, cause)), BOUND)
 
 
 judge = None  # the Turns that check every process that stops (harness.running); None: no check
@@ -62,9 +55,10 @@ class Turns:
         longest = {}
         for milliseconds, loop, cause in sorted(self.seen):
             longest[loop] = f"{loop}: {milliseconds} ms, {cause}"
-        print(f"longest turns, {BOUND * scale:.0f} ms are allowed: " + ("; ".join(longest.values()) or "none seen"), flush=True)
+        print(f"longest turns, {BOUND * scale:.0f} ms are allowed: " + ("; ".join(longest.values()) or "none seen"),
+              flush=True)
         return [f"{loop}: {milliseconds} ms, {cause}" for milliseconds, loop, cause in sorted(self.seen, reverse=True)
-                if milliseconds > bound_of(cause) * scale]
+                if milliseconds > BOUND * scale]
 
 
 if __name__ == "__main__":

@@ -19,12 +19,16 @@ def openssl(*arguments):
 def make_certificate(folder, names):
     """(CA, certificate, key): files; the certificate is for these subject alternative names."""
     folder.mkdir(parents=True, exist_ok=True)
-    ca, ca_key, key, request, certificate, more = (folder / name for name in ("ca.crt", "ca.key", "tls.key", "tls.csr", "tls.crt", "tls.cnf"))
+    ca, ca_key, key, request, certificate, more = (folder / name
+                                                   for name in ("ca.crt", "ca.key", "tls.key", "tls.csr", "tls.crt",
+                                                                "tls.cnf"))
     curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
-    openssl("req", "-x509", *curve, "-days", "2", "-subj", "/CN=hooks", "-addext", "basicConstraints=critical,CA:TRUE", "-keyout", ca_key, "-out", ca)
+    openssl("req", "-x509", *curve, "-days", "2", "-subj", "/CN=hooks", "-addext", "basicConstraints=critical,CA:TRUE",
+            "-keyout", ca_key, "-out", ca)
     openssl("req", "-new", *curve, "-subj", "/CN=hook", "-keyout", key, "-out", request)
     more.write_text(f"subjectAltName={names}\n")
-    openssl("x509", "-req", "-in", request, "-CA", ca, "-CAkey", ca_key, "-CAcreateserial", "-days", "2", "-extfile", more, "-out", certificate)
+    openssl("x509", "-req", "-in", request, "-CA", ca, "-CAkey", ca_key, "-CAcreateserial", "-days", "2", "-extfile",
+            more, "-out", certificate)
     return ca, certificate, key
 
 
@@ -37,7 +41,8 @@ def deny(review, message, code=403, **more):
 
 
 def patch(review, *operations, **more):
-    return allow(review, patchType="JSONPatch", patch=base64.b64encode(json.dumps(operations).encode()).decode(), **more)
+    return allow(review, patchType="JSONPatch", patch=base64.b64encode(json.dumps(operations).encode()).decode(),
+                 **more)
 
 
 def in_review(response):
@@ -124,13 +129,17 @@ class WebhookServer:
     def paths(self):
         return [path for path, _, _ in self.asked]
 
-    def configuration(self, phase, name, resources=("configmaps",), path=None, operations=("*",), groups=("",), client=None, **more):
+    def configuration(self, phase, name, resources=("configmaps",), path=None, operations=("*",), groups=("",),
+                      client=None, **more):
         """A configuration of one webhook, which asks this server at /NAME unless `client` says otherwise."""
         webhook = {"name": f"{name}.hooks.test", "sideEffects": "None", "admissionReviewVersions": ["v1"],
-                   "clientConfig": client if client is not None else {"url": self.url(path or f"/{name}"), "caBundle": self.bundle()},
-                   "rules": [{"operations": list(operations), "apiGroups": list(groups), "apiVersions": ["*"], "resources": list(resources),
+                   "clientConfig": client if client is not None
+                   else {"url": self.url(path or f"/{name}"), "caBundle": self.bundle()},
+                   "rules": [{"operations": list(operations), "apiGroups": list(groups), "apiVersions": ["*"],
+                              "resources": list(resources),
                              "scope": "*"}], **more}
-        return {"apiVersion": "admissionregistration.k8s.io/v1", "kind": KINDS[phase], "metadata": {"name": name}, "webhooks": [webhook]}
+        return {"apiVersion": "admissionregistration.k8s.io/v1", "kind": KINDS[phase], "metadata": {"name": name},
+                "webhooks": [webhook]}
 
 
 def path_of(document):

@@ -13,10 +13,12 @@ namespace spillway::host {
 
 class AttachClient {
  public:
-  AttachClient(runtime::Loop& loop, const std::shared_ptr<ContainerConsole>& console)
+  AttachClient(runtime::Loop& loop, const std::shared_ptr<ContainerConsole>& console,
+               Duration idle_max = StreamSession::kIdleMax)
       : session_(std::make_shared<AttachSession>(loop, sink_,
                                                  std::make_unique<api::WebSocketChannels>("v5.channel.k8s.io"),
                                                  api::StreamOptions{.in = true, .out = true, .err = true}, console)) {
+    session_->set_idle_max(idle_max);
     session_->open();
   }
 
@@ -31,12 +33,14 @@ class AttachClient {
     session_->on_input(frame.append(text));
   }
 
-  /// All it was sent, with the frames.
-  const std::string& heard() const { return sink_->heard; }
+  bool over() const { return session_->over(); }
+
+  /// All bytes that the client received, with the frames.
+  const std::string& received() const { return sink_->received; }
 
  private:
   struct Sink final : api::UpgradingSink {
-    std::string heard;
+    std::string received;
 
     void on_response(api::Response) override {}
 
@@ -51,7 +55,7 @@ class AttachClient {
     std::size_t waiting_bytes() const override { return 0; }
 
     bool write(std::shared_ptr<const std::string> chunk) override {
-      heard += *chunk;
+      received += *chunk;
       return true;
     }
   };

@@ -32,40 +32,47 @@ struct AttachSessionTest : ::testing::Test {
   }
 
   runtime::Loop loop_;
-  UniqueFd input_;  // as the container reads it
+  UniqueFd input_;  // the container's end
   std::shared_ptr<ContainerConsole> console_ = std::make_shared<ContainerConsole>();
 };
 
 TEST_F(AttachSessionTest, AClientIsTalkedToWhenItHasHadTimeToBeReady) {
   const AttachClient client(loop_, console_);
   console_->say(api::Channel::kOut, "before");
-  EXPECT_EQ(client.heard(), "");
-  wait(api::kSettleTime);
-  EXPECT_EQ(client.heard(), kGreeting);
+  EXPECT_EQ(client.received(), "");
+  wait(api::kLikelyReadyWait);
+  EXPECT_EQ(client.received(), kGreeting);
   console_->say(api::Channel::kErr, "x");
-  EXPECT_EQ(client.heard(), std::string(kGreeting) + "\x82\x02\x02x");
+  EXPECT_EQ(client.received(), std::string(kGreeting) + "\x82\x02\x02x");
 }
 
 TEST_F(AttachSessionTest, AClientThatSpeaksIsReady) {
   AttachClient client(loop_, console_);
   client.says("one");
-  EXPECT_EQ(client.heard(), kGreeting);
+  EXPECT_EQ(client.received(), kGreeting);
   EXPECT_EQ(given(), "one");
 }
 
-TEST_F(AttachSessionTest, InputWaitsUntilTheAnswerWillBeHeard) {
+TEST_F(AttachSessionTest, InputWaitsUntilTheAnswerIsReceived) {
   int asked = 0;
-  console_->tell([&] { ++asked; }, {});
+  console_->set_callbacks([&] { ++asked; }, {});
   AttachClient client(loop_, console_);
   client.says("one");
   EXPECT_EQ(asked, 1);
   client.says("two");
   EXPECT_EQ(given(), "nothing");
-  console_->on_heard();
+  console_->on_output_ready();
   EXPECT_EQ(given(), "onetwo");
-  console_->on_heard();
+  console_->on_output_ready();
   client.says("three");
   EXPECT_EQ(given(), "three");
+}
+
+TEST_F(AttachSessionTest, AClientThatIsIdleIsCut) {
+  AttachClient client(loop_, console_, api::kLikelyReadyWait * 3);
+  client.says("one");
+  EXPECT_FALSE(client.over());
+  while (!client.over()) wait(milliseconds(10));
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ TEST(AuditQueueBounds, TheFirstLineIsNeverTooLong) {
   EXPECT_TRUE(queue.empty());
 }
 
-TEST(AuditBackupNames, HoldTheTimeAndStandBesideTheLog) {
+TEST(AuditBackupNames, HoldTheTimeAndAreBesideTheLog) {
   EXPECT_EQ(audit_backup_path("/var/log/audit.log", kHalfPastEight), "/var/log/audit-2026-11-22T08-30-00.000.log");
   EXPECT_EQ(audit_backup_path("audit", kHalfPastEight + milliseconds(7)), "audit-2026-11-22T08-30-00.007");
 }
@@ -161,7 +161,7 @@ TEST_F(AuditLogFiles, AreRenamedBeforeTheyAreTooLong) {
   EXPECT_EQ(mode(*third->renamed), 0600U);
 }
 
-/// A file of this process becomes no longer than this, as on a disk that is full.
+/// Limits the length of files of this process, as on a full disk.
 class FullDisk {
  public:
   explicit FullDisk(rlim_t bytes) {
@@ -214,8 +214,8 @@ class AuditWriting : public AuditLogFiles {
 
   double lost() { return metrics_.counter("lost", "").value(); }
 
-  /// Writes a line and runs the loop until it is heard of.
-  Outcome heard(std::string line) {
+  /// Writes a line and runs the loop until the result is known.
+  Outcome write_line(std::string line) {
     std::optional<Outcome> outcome;
     writer_->write(std::move(line), [&](Outcome what) {
       outcome = std::move(what);
@@ -230,7 +230,7 @@ class AuditWriting : public AuditLogFiles {
   std::optional<AuditWriter> writer_;
 };
 
-TEST_F(AuditWriting, LinesComeInTheirOrderAndTheLastOnesAtTheEnd) {
+TEST_F(AuditWriting, LinesAreInOrderAndTheLastOnesAreWrittenAtTheEnd) {
   open(options());
   std::string want;
   for (int i = 0; i < 5'000; ++i) {
@@ -242,11 +242,11 @@ TEST_F(AuditWriting, LinesComeInTheirOrderAndTheLastOnesAtTheEnd) {
   EXPECT_EQ(lost(), 0);
 }
 
-TEST_F(AuditWriting, WhatIsHeardOfIsWritten) {
+TEST_F(AuditWriting, WhatIsAnsweredIsWritten) {
   AuditWriter::Options syncing = options();
   syncing.syncs = true;
   open(std::move(syncing));
-  EXPECT_TRUE(heard("one"));
+  EXPECT_TRUE(write_line("one"));
   EXPECT_EQ(text(path()), "one\n");
 }
 
@@ -282,16 +282,16 @@ TEST_F(AuditWriting, WhereItBlocksNothingIsLost) {
   EXPECT_EQ(lost(), 0);
 }
 
-TEST_F(AuditWriting, AFullDiskIsToldAndAfterwardsHowMuchIsMissing) {
+TEST_F(AuditWriting, AFullDiskIsLoggedAndAfterwardsHowMuchIsMissing) {
   open(options());
-  ASSERT_TRUE(heard("first"));
+  ASSERT_TRUE(write_line("first"));
   {
     const FullDisk full(8);
-    EXPECT_FALSE(heard("second line"));
-    EXPECT_FALSE(heard("third line"));
+    EXPECT_FALSE(write_line("second line"));
+    EXPECT_FALSE(write_line("third line"));
   }
   EXPECT_EQ(lost(), 2);
-  EXPECT_TRUE(heard("fourth"));
+  EXPECT_TRUE(write_line("fourth"));
   writer_.reset();
   // The line about the loss comes when it can: after the next event, or before it, a second after it failed.
   const std::string seen = text(path());
@@ -303,8 +303,8 @@ TEST_F(AuditWriting, OldLogsArePackedBeside) {
   packing.backups = {.files_max = 0, .age_max = {}, .compress = true};
   open(std::move(packing), 100);
   const std::string line(90, 'x');
-  ASSERT_TRUE(heard(line));
-  ASSERT_TRUE(heard(line));
+  ASSERT_TRUE(write_line(line));
+  ASSERT_TRUE(write_line(line));
   const auto is_packed = [&] {
     const std::vector<std::string> found = names();
     return found.size() == 2 && found.front().ends_with(".log.gz");

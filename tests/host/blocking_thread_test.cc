@@ -105,11 +105,11 @@ TEST(BlockingThreads, RunAsManyJobsAtOnceAsTheyAreAndTheOthersAfterThem) {
   }));
   EXPECT_FALSE(threads.submit([]() -> runtime::Loop::Task { return {}; })) << "the queue is full";
   second.release();
-  std::function<void()> look = [&] {
+  std::function<void()> check = [&] {
     if (ended == 2) return loop.stop();
-    loop.at(loop.now().mono + milliseconds(1), [&] { look(); });
+    loop.at(loop.now().mono + milliseconds(1), [&] { check(); });
   };
-  look();
+  check();
   loop.run({});
 }
 
@@ -133,11 +133,11 @@ TEST(FsProbe, KnowsSizesOnceAsked) {
   FsProbe probe(loop, "/");
   EXPECT_FALSE(probe.latest(loop.now().mono));
   probe.refresh();
-  std::function<void()> look = [&] {
+  std::function<void()> check = [&] {
     if (probe.latest(loop.now().mono)) return loop.stop();
-    loop.at(loop.now().mono + milliseconds(1), [&] { look(); });
+    loop.at(loop.now().mono + milliseconds(1), [&] { check(); });
   };
-  look();
+  check();
   loop.run({});
   const std::optional<api::FsStats> stats = probe.latest(loop.now().mono);
   ASSERT_TRUE(stats);
@@ -146,7 +146,7 @@ TEST(FsProbe, KnowsSizesOnceAsked) {
   EXPECT_FALSE(probe.latest(loop.now().mono + minutes(3))) << "a file system that hangs has no size";
 }
 
-TEST(FsProbe, AFileSystemThatHangsHoldsUpNobody) {
+TEST(FsProbe, AFileSystemThatHangsDelaysNoCaller) {
   runtime::Loop loop;
   const auto hung = std::make_shared<std::binary_semaphore>(0);
   int asked = 0;
@@ -168,11 +168,11 @@ TEST(FsProbe, AFileSystemThatHangsHoldsUpNobody) {
   EXPECT_FALSE(probe.latest(loop.now().mono)) << "unknown, not zero";
 
   hung->release();
-  std::function<void()> look = [&] {
+  std::function<void()> check = [&] {
     if (probe.latest(loop.now().mono)) return loop.stop();
-    loop.at(loop.now().mono + milliseconds(1), [&] { look(); });
+    loop.at(loop.now().mono + milliseconds(1), [&] { check(); });
   };
-  look();
+  check();
   loop.run({});
   EXPECT_EQ(probe.latest(loop.now().mono)->available_bytes, 7u);
   EXPECT_EQ(asked, 1);

@@ -53,11 +53,11 @@ TEST_F(CheckpointFilesTest, WhatWaitsAtTheEndIsWritten) {
 TEST_F(CheckpointFilesTest, WhatIsSavedIsWrittenWhileTheLoopTurns) {
   CheckpointFiles files(loop_, folder_, {});
   for (int i = 0; i < 100; ++i) files.save(i % 2 == 0 ? "even" : "odd", std::to_string(i));
-  const auto look = [this](auto& self) -> void {
+  const auto check = [this](auto& self) -> void {
     if (text_of("even") == "98" && text_of("odd") == "99") return loop_.stop();
     loop_.at(loop_.now().mono + milliseconds(1), [&self] { self(self); });
   };
-  loop_.post([&look] { look(look); });
+  loop_.post([&check] { check(check); });
   loop_.run({});
   EXPECT_EQ(count(), 2);
 }

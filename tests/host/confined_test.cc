@@ -25,7 +25,7 @@ using agent::PodStopped;
 
 constexpr std::uint64_t kRights = (1U << CAP_CHOWN) | (1U << CAP_DAC_OVERRIDE) | (1U << CAP_KILL) | (1U << CAP_SETUID);
 
-constexpr std::uint64_t kUsualRights = 0xa80425fb;  // as container runtimes give them
+constexpr std::uint64_t kUsualRights = 0xa80425fb;  // the usual capabilities of container runtimes
 
 struct ConfinedTest : RealMachine {
   ConfinedTest() { isolation_ = ProcessRuntimeOptions::Isolation::kNamespaces; }
@@ -77,7 +77,7 @@ struct ConfinedTest : RealMachine {
   int containers_ = 0;
 };
 
-TEST_F(ConfinedTest, IsRootOfItsPodAndNobodyHere) {
+TEST_F(ConfinedTest, IsRootOfItsPodAndUnprivilegedOnTheMachine) {
   create();
   EXPECT_EQ(said("id -u; id -g; hostname; echo $$; pwd; echo $HOME"), "0\n0\nhost-of-u1\n1\n/tmp\n/tmp\n");
   const std::string map = said("cat /proc/self/uid_map");
@@ -299,7 +299,7 @@ TEST_F(ConfinedTest, EndsBySigtermAsAnywhereElse) {
   begin("u1", "gentle", "trap 'echo bye; exit 3' TERM; echo ready; while :; do sleep 0.01; done");
   for (const char* name : {"plain", "gentle"})
     ASSERT_TRUE(run_until([&] { return log_text("u1", name).contains("ready"); })) << name;
-  runtime_->execute(agent::StopPod{"u1", hours(1)});  // its effects are not awaited
+  runtime_->execute(agent::StopPod{"u1", hours(1)});  // the command's effect is not awaited
   const auto plain = wait_for<ContainerExited>("u1", "plain");
   ASSERT_TRUE(plain);
   EXPECT_EQ(plain->exit_code, 128 + SIGTERM);
@@ -308,7 +308,7 @@ TEST_F(ConfinedTest, EndsBySigtermAsAnywhereElse) {
   EXPECT_TRUE(wait_for<PodStopped>("u1"));
 }
 
-TEST_F(ConfinedTest, WhatDoesNotHearSigtermEndsAfterItsGrace) {
+TEST_F(ConfinedTest, AProcessThatIgnoresSigtermEndsAfterItsGrace) {
   create();
   begin("u1", "deaf", "trap '' TERM; echo ready; while :; do sleep 0.01; done");
   ASSERT_TRUE(run_until([&] { return log_text("u1", "deaf").contains("ready"); }));
@@ -319,7 +319,7 @@ TEST_F(ConfinedTest, WhatDoesNotHearSigtermEndsAfterItsGrace) {
   EXPECT_TRUE(wait_for<PodStopped>("u1"));
 }
 
-/// A program that blocks SIGTERM and then says so.
+/// A program that blocks SIGTERM, and then prints that it does.
 std::string blocking(const std::string& then) {
   return "exec python3 -c \"import signal as s, time, os; s.pthread_sigmask(s.SIG_BLOCK, [s.SIGTERM]); "
          "print('ready', flush=True); " +
@@ -348,7 +348,7 @@ TEST_F(ConfinedTest, AProgramThatWaitsForTheSignalEndsByItself) {
   EXPECT_EQ(exited->exit_code, 3);
 }
 
-TEST_F(ConfinedTest, AStopThatComesBeforeTheProgramIsNotLost) {
+TEST_F(ConfinedTest, AStopBeforeTheProgramIsNotLost) {
   create();
   for (int i = 0; i < 10; ++i) {
     begin("u1", fmt::format("c{}", i), "exec sleep 1000");
@@ -377,7 +377,7 @@ TEST_F(ConfinedTest, DaemonsEndWithIt) {
   }
 }
 
-TEST_F(ConfinedTest, ExitCodesAndOomKillsAreTold) {
+TEST_F(ConfinedTest, ExitCodesAndOomKillsAreReported) {
   create();
   begin("u1", "code", "exit 7");
   EXPECT_EQ(wait_for<ContainerExited>("u1", "code")->exit_code, 7);

@@ -24,7 +24,7 @@ using agent::ContainerExited;
 using agent::ContainerStartFailed;
 using agent::PodStopped;
 
-/// Without supervisors, as on machines that refuse them.
+/// A machine that refuses supervisors.
 struct ContainerExits : RealMachine {
   ContainerExits() { keeps_pods_ = false; }
 };
@@ -40,7 +40,7 @@ TEST_F(ContainerExits, TheLastLineOfTwoHundredIsInTheirLogs) {
   create_pod("u1");
   for (std::int32_t first = 0; first < kContainers; first += kAtOnce) {
     for (std::int32_t i = first; i < first + kAtOnce; ++i) {
-      // Some fill their pipe, some write to both at the very end, some end without a line end.
+      // Scripts that fill their pipe, write to both streams at the very end, or end without a line end.
       const char* script = i % 4 == 0   ? "seq 1 9000; echo the last line"
                            : i % 4 == 1 ? "echo the last line"
                            : i % 4 == 2 ? "echo first >&2; printf 'the last line'"

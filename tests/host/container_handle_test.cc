@@ -21,7 +21,7 @@ constexpr const char* kNone = "0000000000000000";
 constexpr const char* kTerm = "0000000000004000";
 constexpr const char* kAllButTerm = "ffffffffffffbfff";
 
-TEST(SignalFate, IsTheDefaultOneUnlessSomebodyHasChangedIt) {
+TEST(SignalFate, IsTheDefaultOneUnlessItWasChanged) {
   EXPECT_EQ(fate_of(status_with(kNone, kNone, kNone), SIGTERM), SignalFate::kEnds);
   EXPECT_EQ(fate_of(status_with(kAllButTerm, kAllButTerm, kAllButTerm), SIGTERM), SignalFate::kEnds);
   EXPECT_EQ(fate_of(status_with(kTerm, kNone, kNone), SIGTERM), SignalFate::kBlocked);
@@ -61,7 +61,7 @@ UniqueFd text_file(std::string_view text) {
 class SignalledChild : public ::testing::Test {
  protected:
   SignalledChild() {
-    ::signal(SIGTERM, SIG_IGN);  // as the kernel drops it for the first process of a namespace
+    ::signal(SIGTERM, SIG_IGN);  // as the kernel ignores the signal for the first process of a namespace
     child_ = ::fork();
     if (child_ == 0) {
       for (;;) ::pause();
@@ -90,14 +90,14 @@ TEST_F(SignalledChild, OneThatBlocksAgainIsStillInDoubt) {
   handle_.terminate();
   ASSERT_TRUE(handle_.in_doubt);
   reads(kTerm, kTerm);
-  handle_.look_again();
+  handle_.recheck();
   EXPECT_TRUE(handle_.in_doubt) << "it waits to be unblocked";
   reads(kTerm, kNone);
-  handle_.look_again();
+  handle_.recheck();
   EXPECT_TRUE(handle_.in_doubt) << "dropped or taken";
   EXPECT_FALSE(handle_.ended_for);
   reads(kNone, kNone);
-  handle_.look_again();
+  handle_.recheck();
   EXPECT_FALSE(handle_.in_doubt);
   EXPECT_TRUE(handle_.ended_for);
   siginfo_t end{};
@@ -105,7 +105,7 @@ TEST_F(SignalledChild, OneThatBlocksAgainIsStillInDoubt) {
   EXPECT_EQ(end.si_status, SIGKILL);
 }
 
-TEST(IdRanges, ArePodsOwnAndComeBack) {
+TEST(IdRanges, ArePodsOwnAndAreReused) {
   IdRanges ranges;
   const std::uint32_t first = ranges.take("u1");
   EXPECT_GE(first, IdRanges::kFirst);

@@ -48,7 +48,7 @@ TEST(LogFramer, CutsAtLineEnds) {
   EXPECT_EQ(framed({"\n\n"}), "F |F |");
 }
 
-TEST(LogFramer, LongLinesComeInPieces) {
+TEST(LogFramer, LongLinesAreWrittenInPieces) {
   const std::string limit(16 * 1024, 'x');
   EXPECT_EQ(framed({limit, "\n"}), "F " + limit + "|") << "exactly the limit is one line";
   EXPECT_EQ(framed({limit + "y\n"}), "P " + limit + "|F y|");

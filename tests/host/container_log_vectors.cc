@@ -22,7 +22,7 @@ namespace {
 using api::Json;
 using support::Mismatch;
 
-/// Without a name of its own: read through the descriptor.
+/// A file without a name, read through its descriptor.
 class TemporaryFile {
  public:
   explicit TemporaryFile(std::string_view text) : fd_(::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)) {

@@ -1,5 +1,5 @@
 // Goal: a plug-in gets the image on its standard input and its answer is used and kept; one that fails adds nothing.
-#include "host/pods/credential_plugins.h"
+#include "host/containers/credential_plugins.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -4,9 +4,11 @@
 
 #include "host/cri/cri.grpc.pb.h"
 #include "host/cri/cri_document.h"
+#include "host/cri/image_endpoint.h"
 #include "support/patience.h"
 #include "support/vectors.h"
 
+#include <google/protobuf/descriptor.h>
 #include <google/protobuf/util/json_util.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -16,6 +18,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace spillway::host {
 namespace {
@@ -186,7 +189,7 @@ TEST_F(CriCallsTest, WhatNoMessageHasIsNotSent) {
   EXPECT_EQ(ask("PaintContainer", api::Json::object()).error().code, ErrorCode::kInvalid);
 }
 
-TEST_F(CriCallsTest, NobodyThereIsAnAnswerToo) {
+TEST_F(CriCallsTest, AMissingRuntimeIsReported) {
   server_->Shutdown();
   fs::remove(socket());
   EXPECT_EQ(ask("Version", api::Json::object()).error().code, ErrorCode::kServiceUnavailable);
@@ -209,6 +212,35 @@ TEST_F(CriCallsTest, SaysWhoItIs) {
   const auto name = ask_runtime_name(socket());
   ASSERT_TRUE(name);
   EXPECT_EQ(name->name + " " + name->version, "fake 7");
+}
+
+/// Counts the received calls.
+class CountedCalls final : public RuntimeCalls {
+ public:
+  explicit CountedCalls(std::vector<std::string>& methods) : methods_(methods) {}
+
+  void call(std::string_view method, api::Json, Duration, Answer) override { methods_.emplace_back(method); }
+
+ private:
+  std::vector<std::string>& methods_;
+};
+
+TEST(ImageEndpoint, GetsTheCallsOfTheImageServiceAndNoOthers) {
+  std::vector<std::string> runtime;
+  std::vector<std::string> images;
+  ImageEndpoint calls(std::make_unique<CountedCalls>(runtime), std::make_unique<CountedCalls>(images));
+  const auto service = [](const char* name) {
+    return google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(name);
+  };
+  std::vector<std::string> of_images;
+  for (const auto* each : {service("runtime.v1.RuntimeService"), service("runtime.v1.ImageService")}) {
+    for (int i = 0; i < each->method_count(); ++i) {
+      calls.call(each->method(i)->name(), api::Json::object(), seconds(1), {});
+      if (each->name() == "ImageService") of_images.push_back(each->method(i)->name());
+    }
+  }
+  EXPECT_EQ(images, of_images);
+  EXPECT_GT(runtime.size(), images.size());
 }
 
 }  // namespace

@@ -219,7 +219,7 @@ TEST_F(Cri, ContainersAreApartOnlyIfStoredElsewhere) {
   EXPECT_EQ(client.report().value().containers_apart.value().mountpoint, "/elsewhere");
 }
 
-TEST_F(Cri, ARuntimeThatIsNotThereIsNamedAndFoundWhenItComes) {
+TEST_F(Cri, AMissingRuntimeIsNamedAndFoundWhenItStarts) {
   CriClient client(socket_);
   const auto report = client.report();
   ASSERT_FALSE(report);
@@ -233,18 +233,18 @@ TEST_F(Cri, ARuntimeThatIsNotThereIsNamedAndFoundWhenItComes) {
   EXPECT_TRUE(run_until([&] { return client.report().has_value(); })) << "a runtime may restart";
 }
 
-TEST_F(Cri, ARuntimeOfAnotherKindIsToldApart) {
+TEST_F(Cri, ARuntimeOfAnotherKindIsRecognised) {
   start_server(false);
   CriClient client(socket_);
   const auto report = client.report();
   ASSERT_FALSE(report);
-  EXPECT_TRUE(report.error().text().contains("speaks no CRI v1")) << report.error().text();
+  EXPECT_TRUE(report.error().text().contains("does not support CRI v1")) << report.error().text();
 }
 
 TEST_F(Cri, ASilentRuntimeEndsTheRoundInTime) {
   start_server();
   pods_.set_silent(true);
-  CriClient client(socket_, milliseconds(100));
+  CriClient client(socket_, {}, milliseconds(100));
   const auto report = client.report();
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, ErrorCode::kTimeout);
@@ -254,7 +254,7 @@ TEST_F(Cri, ASilentRuntimeEndsTheRoundInTime) {
 TEST_F(Cri, ACallUnderWayCanBeEnded) {
   start_server();
   pods_.set_silent(true);
-  CriClient client(socket_, minutes(5));
+  CriClient client(socket_, {}, minutes(5));
   Result<agent::RuntimeReport> report;
   std::thread asking([&] { report = client.report(); });
   pods_.wait_until_asked();
@@ -264,7 +264,7 @@ TEST_F(Cri, ACallUnderWayCanBeEnded) {
   EXPECT_FALSE(client.report()) << "nor is there another";
 }
 
-TEST_F(Cri, ARuntimeThatSaysTooMuchIsNotBelieved) {
+TEST_F(Cri, ATooLongAnswerOfTheRuntimeIsAnError) {
   for (std::size_t i = 0; i <= CriClient::kListedMax; ++i) answers_.containers.add_containers()->set_id("c");
   start_server();
   CriClient client(socket_);
@@ -273,7 +273,7 @@ TEST_F(Cri, ARuntimeThatSaysTooMuchIsNotBelieved) {
   EXPECT_EQ(report.error().code, ErrorCode::kInvalid);
 }
 
-TEST_F(Cri, AFeedHasTheDisksTooAndWaitsForNobody) {
+TEST_F(Cri, AFeedHasTheDisksTooAndDoesNotWait) {
   add_pod();
   fs::create_directories(folder_ / "logs/app");
   std::ofstream(folder_ / "logs/app/0.log") << std::string(10'000, 'x');

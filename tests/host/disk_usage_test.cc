@@ -1,4 +1,4 @@
-// Goal: what a pod's directory holds, counted as du does, a few files at a time.
+// Goal: disk usage of pods, as du counts it, measured a few files at a time.
 #include "host/disk/disk_usage.h"
 
 #include "support/patience.h"

@@ -32,7 +32,7 @@ bool reaps_its_program() {
     read_entry_reports(plan, *child, reports);
   }
   if (reports.program <= 0) return false;
-  int status = 0;  // waits: the tracer has to let the program go first
+  int status = 0;  // waits: the tracer must detach from the program first
   return ::waitpid(reports.program, &status, 0) == reports.program && WIFSIGNALED(status) &&
          WTERMSIG(status) == SIGKILL;
 }

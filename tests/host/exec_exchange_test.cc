@@ -1,4 +1,4 @@
-// Plug-ins that are programs: what they answer, and what becomes of those that do not.
+// Plug-ins that are programs: their answers, and the end of those that do not answer.
 #include "host/process/exec_exchange.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Goal: what no container uses goes, and nothing else, whatever the runtime says of its own image and of those that are
 // about to be used.
-#include "host/pods/image_collector.h"
+#include "host/containers/image_collector.h"
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ Json image(std::string_view id, std::string_view tag, std::string_view more = "{
   return made;
 }
 
-/// Answers from what it holds, each time on the loop.
+/// Answers from its own lists, each time on the loop.
 class FakeRuntime final : public RuntimeCalls {
  public:
   explicit FakeRuntime(runtime::Loop& loop) : loop_(loop) {}
@@ -63,7 +63,7 @@ class ImageCollectorTest : public ::testing::Test {
                              {.calls = runtime_,
                               .file_system = [] { return agent::ImageFileSystem{}; },
                               .is_wanted = [this](const ListedImage& each) { return wanted_.contains(each.id); },
-                              .tell = [](const agent::GcEvent&) {}},
+                              .record_event = [](const agent::GcEvent&) {}},
                              telemetry::Log(), policy_);
     std::optional<ImageCollector::Reclaimed> done;
     collector.reclaim([&](ImageCollector::Reclaimed reclaimed) {
@@ -94,7 +94,7 @@ TEST_F(ImageCollectorTest, RemovesWhatNoContainerUses) {
   EXPECT_EQ(done.problem, "");
 }
 
-TEST_F(ImageCollectorTest, LeavesTheImageOfTheSandboxes) {
+TEST_F(ImageCollectorTest, KeepsTheImageOfTheSandboxes) {
   add(image("sha256:p", "registry.k8s.io/pause:3.9"));
   EXPECT_EQ(reclaim().images, 0) << "by its name, where the runtime says nothing";
   add(image("sha256:q", "example.com/infra:1"));
@@ -103,7 +103,7 @@ TEST_F(ImageCollectorTest, LeavesTheImageOfTheSandboxes) {
   EXPECT_EQ(runtime_.asked, Ids{"sha256:p"}) << "another one is an image like any other";
 }
 
-TEST_F(ImageCollectorTest, LeavesWhatIsPinnedAndWhatIsAboutToRun) {
+TEST_F(ImageCollectorTest, KeepsWhatIsPinnedAndWhatIsAboutToRun) {
   add(image("sha256:pinned", "a:1", R"({"pinned":true})"));
   add(image("sha256:starts", "b:1"));
   wanted_.insert("sha256:starts");

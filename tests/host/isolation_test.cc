@@ -91,18 +91,18 @@ struct CpusetTest : RealMachine {
     return at == std::string::npos ? "" : log.substr(at + 19, log.find('\n', at) - at - 19);
   }
 
-  static constexpr const char* kTell = "while :; do grep Cpus_allowed_list /proc/self/status; sleep 0.05; done";
+  static constexpr const char* kReportCpus = "while :; do grep Cpus_allowed_list /proc/self/status; sleep 0.05; done";
 };
 
 TEST_F(CpusetTest, AContainerHasItsCpusAndThePoolMoves) {
   create_pod("u1", api::QosClass::kGuaranteed);
   runtime_->execute(agent::StartContainer{.uid = "u1",
                                           .name = "own",
-                                          .argv = {"/bin/sh", "-c", kTell},
+                                          .argv = {"/bin/sh", "-c", kReportCpus},
                                           .cpuset = {.cpus = "0", .memory_nodes = "0", .shares = false}});
   runtime_->execute(agent::StartContainer{.uid = "u1",
                                           .name = "shared",
-                                          .argv = {"/bin/sh", "-c", kTell},
+                                          .argv = {"/bin/sh", "-c", kReportCpus},
                                           .cpuset = {.cpus = "0-1", .memory_nodes = "", .shares = true}});
   EXPECT_TRUE(run_until([&] { return allowed("own") == "0" && allowed("shared") == "0-1"; }))
       << allowed("own") << " and " << allowed("shared");

@@ -58,7 +58,7 @@ TEST_F(LocalDirectory, HoldsNothingOfTheNode) {
   EXPECT_EQ(error_of(folder_ / "disk", folder_ / "state"), "");
 }
 
-/// All that is there, as paths with what they are.
+/// All entries of a tree, as paths with their types.
 std::set<std::string> tree_of(const fs::path& folder) {
   std::set<std::string> found;
   for (const auto& each : fs::recursive_directory_iterator(folder))
@@ -138,7 +138,7 @@ TEST_F(MadePath, IsMadeWithoutATypeAsContainerRuntimesDo) {
 }
 
 /// The last component cannot be made: its name is too long.
-TEST_F(MadePath, LeavesNothingOfWhatCouldNotBeMadeToItsEnd) {
+TEST_F(MadePath, KeepsNothingOfWhatCouldNotBeMadeToItsEnd) {
   const std::set<std::string> before = tree_of(folder_);
   EXPECT_FALSE(open(folder_ / "data/x/y" / std::string(300, 'z'), "DirectoryOrCreate"));
   EXPECT_EQ(tree_of(folder_), before);

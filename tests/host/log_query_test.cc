@@ -64,7 +64,7 @@ TEST(LogPrinter, TimeStampsBeginLines) {
             "2026-01-02T03:04:06.000000000Z last\n");
 }
 
-TEST(LogPrinter, LeavesOutWhatIsOlder) {
+TEST(LogPrinter, OmitsWhatIsOlder) {
   EXPECT_EQ(printed({.since = kNow}, {kLog}), "half line\nlast\n");
 }
 

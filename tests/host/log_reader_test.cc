@@ -55,7 +55,7 @@ class LogReaderTest : public ::testing::Test {
 
   std::string path() const { return (folder_ / "0.log").string(); }
 
-  /// Records `first` to `last`; what kubectl prints of them.
+  /// Writes records `first` to `last`; returns the output of kubectl for them.
   std::string write_log(const std::string& file, int first, int last, const std::string& padding = "") {
     std::ofstream out(file, std::ios::app);
     std::string printed;
@@ -69,12 +69,12 @@ class LogReaderTest : public ::testing::Test {
   bool run_until(const std::function<bool()>& done) {
     const Instant deadline = loop_.now().mono + support::kPatience;
     bool reached = false;
-    std::function<void()> look = [&] {
+    std::function<void()> check = [&] {
       reached = done();
       if (reached || loop_.now().mono > deadline) return loop_.stop();
-      loop_.at(loop_.now().mono + milliseconds(1), [&] { look(); });
+      loop_.at(loop_.now().mono + milliseconds(1), [&] { check(); });
     };
-    loop_.post([&] { look(); });
+    loop_.post([&] { check(); });
     loop_.run({});
     return reached;
   }
@@ -100,7 +100,7 @@ TEST_F(LogReaderTest, ReadsNoFurtherThanItsClientTakes) {
     running_ = false;
     const auto sink = open({.follow = follow});
     ASSERT_TRUE(run_until([&] { return sink->waiting > LogReader::kWaitingBytesHigh; }));
-    const auto other = open();  // in the meantime others are served
+    const auto other = open();  // meanwhile other readers are served
     ASSERT_TRUE(run_until([&] {
       take_all(*other);
       return other->ended;
@@ -182,7 +182,7 @@ TEST_F(LogReaderTest, FollowsWhatIsWrittenBetweenItsEndAndTheRotation) {
   const auto sink = open({.follow = true});
   ASSERT_TRUE(run_until([&] { return sink->response.body == "line 1\n"; }));
   write_log(path(), 2, 3);
-  std::filesystem::rename(path(), path() + ".1");  // before it was read
+  std::filesystem::rename(path(), path() + ".1");  // before the file was read
   write_log(path(), 4, 5);
   ASSERT_TRUE(run_until([&] { return sink->response.body == "line 1\nline 2\nline 3\nline 4\nline 5\n"; }))
       << sink->response.body;
@@ -192,7 +192,7 @@ TEST_F(LogReaderTest, FollowsWhatIsWrittenBetweenItsEndAndTheRotation) {
 
 /// A container's last line before a rotation is written after the reader was at the end of its file, and the first line
 /// of the next file before it checks for a rotation.
-TEST_F(LogReaderTest, FollowsALineThatComesJustBeforeTheRotation) {
+TEST_F(LogReaderTest, FollowsALineWrittenJustBeforeTheRotation) {
   write_log(path(), 1, 1);
   const auto sink = open({.follow = true});
   ASSERT_TRUE(run_until([&] { return sink->response.body == "line 1\n"; }));
@@ -216,7 +216,7 @@ TEST_F(LogReaderTest, FollowsAWriterThatIsSlowToTurnOver) {
   ASSERT_TRUE(run_until([&] { return sink->response.body == "line 1\n"; }));
   const std::string older = path() + ".20260102-030405";
   std::filesystem::rename(path(), older);
-  write_log(older, 2, 2);  // nothing has its name now
+  write_log(older, 2, 2);  // the name has no file now
   ASSERT_TRUE(run_until([&] { return sink->response.body == "line 1\nline 2\n"; }));
   std::ofstream(path()).flush();  // and now nothing is in it
   write_log(older, 3, 3);

@@ -72,7 +72,7 @@ TEST_F(LogRotation, ALogBelowItsLimitStays) {
   EXPECT_EQ(names(), std::vector<std::string>{"0.log"});
 }
 
-TEST_F(LogRotation, ALogAtItsLimitIsRenamedAndComesBackIfNobodyFollows) {
+TEST_F(LogRotation, ALogAtItsLimitIsRenamedAndBackIfTheRuntimeOpensNone) {
   write("0.log", 1000);
   const auto turn = turn_log(file("0.log"), limits_, kWhen);
   ASSERT_TRUE(turn) << turn.error().text();

@@ -94,7 +94,7 @@ struct Listening {
   std::optional<ManifestFiles> files;
 };
 
-TEST_F(ManifestFilesTest, ChangesAreTold) {
+TEST_F(ManifestFilesTest, ChangesAreReported) {
   write("a.yaml", "one");
   Listening listening(path(), hours(1));
   listening.wait([](const auto& read) { return read.files.size() == 1; });

@@ -85,7 +85,7 @@ TEST(MemoryGaugeV2, FollowsALimitThatIsSetAnew) {
   EXPECT_EQ(gauge->read()->available, Bytes{700}) << "no more than the node has";
 }
 
-TEST(EstimateFromMeminfo, TakesMemAvailableAndSwapWhereTheKernelTellsThem) {
+TEST(EstimateFromMeminfo, TakesMemAvailableAndSwapWhereTheKernelHasThem) {
   const std::string needed =
       "MemTotal: 1000 kB\nBuffers: 1 kB\nCached: 100 kB\nSwapCached: 0 kB\nInactive(file): 50 kB\nAnonPages: 300 kB\n";
   const auto old = estimate_from_meminfo(needed);

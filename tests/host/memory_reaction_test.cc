@@ -42,7 +42,7 @@ class MemoryReactionTest : public RealMachine {
 
   std::string journal_path() const { return (state_ / "journal.jsonl").string(); }
 
-  /// Before it is opened, which makes a file.
+  /// Called before the journal is opened, which creates its file.
   virtual void make_journal() {}
 
   static agent::ReactionPlan::Candidate candidate(const std::string& uid, bool spared = false) {
@@ -56,7 +56,7 @@ class MemoryReactionTest : public RealMachine {
                                         .metric_label = "memory.available"};
     agent::ReactionPlan::Candidate made;
     made.uid = uid;
-    made.standing.spared = spared;
+    made.key.spared = spared;
     made.entry = agent::PreparedEntry(entry);
     return made;
   }
@@ -83,7 +83,7 @@ class MemoryReactionTest : public RealMachine {
   std::unique_ptr<MemoryReaction> reaction_;
 };
 
-TEST_F(MemoryReactionTest, EndsTheHogAndTellsBeforeItsExit) {
+TEST_F(MemoryReactionTest, EndsTheHogAndReportsBeforeItsExit) {
   create_pod("small");
   start_shell("small", "exec sleep 1000");
   start_hog("hog", 60);
@@ -112,7 +112,7 @@ TEST_F(MemoryReactionTest, EndsTheHogAndTellsBeforeItsExit) {
   EXPECT_FALSE(pod_pids("small").empty());
 }
 
-TEST_F(MemoryReactionTest, TellsWhatEachContainerOfTheVictimUsed) {
+TEST_F(MemoryReactionTest, ReportsWhatEachContainerOfTheVictimUsed) {
   create_pod("hog");
   start("hog", "idle", {"/bin/sh", "-c", "exec sleep 1000"});
   start_shell("hog", "dd if=/dev/zero bs=60000000 count=1 2>/dev/null | sleep 1000");
@@ -168,7 +168,7 @@ TEST_F(MemoryReactionTest, WatchesAllPodsTogetherWhereTheyHaveLessThanTheNode) {
   EXPECT_GT(reacted()->node->available, mebibytes(50));
 }
 
-TEST_F(MemoryReactionTest, SparesTheCriticalAndAsksForALook) {
+TEST_F(MemoryReactionTest, SparesTheCriticalAndWakesTheEngine) {
   start_hog("hog", 60);
   reaction_->publish(plan_for(mebibytes(120), {candidate("hog", true)}));
   ASSERT_TRUE(run_until([&] { return count<agent::PressureWake>() > 0; }));
@@ -176,7 +176,7 @@ TEST_F(MemoryReactionTest, SparesTheCriticalAndAsksForALook) {
   EXPECT_FALSE(pod_pids("hog").empty());
 }
 
-TEST_F(MemoryReactionTest, LeavesAPodItCannotMeasureToThePass) {
+TEST_F(MemoryReactionTest, ReservesAPodItCannotMeasureForThePass) {
   start_hog("hog", 60);
   reaction_->publish(plan_for(mebibytes(120), {candidate("hog"), candidate("without-cgroup")}));
   ASSERT_TRUE(run_until([&] { return count<agent::PressureWake>() > 0; }));
@@ -193,9 +193,9 @@ TEST_F(MemoryReactionTest, AFailingNodeIsAnEmergency) {
   ASSERT_TRUE(wait_for<agent::ContainerExited>("hog"));
 }
 
-TEST_F(MemoryReactionTest, AThresholdThatIsOnlyLookedForWakes) {
+TEST_F(MemoryReactionTest, AThresholdThatOnlyWakesDoesNotAct) {
   agent::ReactionPlan plan = plan_for(mebibytes(1), {});
-  plan.look = {{eviction::Signal::kMemoryAvailable, mebibytes(90)}};
+  plan.wake = {{eviction::Signal::kMemoryAvailable, mebibytes(90)}};
   reaction_->publish(std::move(plan));
   start_hog("hog", 60);
   EXPECT_TRUE(run_until([&] { return count<agent::PressureWake>() > 0; }));
@@ -237,7 +237,7 @@ class FullJournal : public MemoryReactionTest {
 };
 
 /// The machine may fail between any two lines.
-TEST_F(FullJournal, NobodyIsEndedBeforeTheLineIsWritten) {
+TEST_F(FullJournal, NoPodIsEndedBeforeTheLineIsWritten) {
   create_pod("hog");
   start_shell("hog", "trap 'exit 0' TERM; dd if=/dev/zero bs=60000000 count=1 2>/dev/null | sleep 1000 & wait");
   ASSERT_TRUE(run_until(

@@ -144,19 +144,19 @@ struct Probing {
     ask.host = "127.0.0.1";
     ask.port = port;
     ask.target = "/x?y";
-    ask.headers = {{"Host", "pod.example"}, {"User-Agent", "kube-probe/1.32"}};
+    ask.headers = {{"Host", "pod.example"}, {"User-Agent", "kube-probe/1.36"}};
     prober.ask({.id = 7, .ask = ask, .timeout = timeout});
     return wait<agent::HttpAnswered>().answer;
   }
 };
 
-TEST(NetworkProber, AsksAndHears) {
+TEST(NetworkProber, SendsAndReceives) {
   Server server("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
   const auto answer = Probing().get(server.port());
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_EQ(answer->body, "ok");
   EXPECT_EQ(server.request(),
-            "GET /x?y HTTP/1.1\r\nHost: pod.example\r\nUser-Agent: kube-probe/1.32\r\nConnection: close\r\n\r\n");
+            "GET /x?y HTTP/1.1\r\nHost: pod.example\r\nUser-Agent: kube-probe/1.36\r\nConnection: close\r\n\r\n");
 }
 
 TEST(NetworkProber, SaysWhyThereIsNoAnswer) {
@@ -179,10 +179,10 @@ TEST(NetworkProber, ConnectsOrSaysWhyNot) {
   EXPECT_TRUE(open.wait<agent::TcpTried>().outcome);
   Probing named;
   named.prober.connect({.id = 1, .host = "no.example", .port = server.port(), .timeout = support::kPatience});
-  EXPECT_TRUE(named.wait<agent::TcpTried>().outcome.error().message.contains("names are not looked up"));
+  EXPECT_TRUE(named.wait<agent::TcpTried>().outcome.error().message.contains("names are not resolved"));
 }
 
-/// TLS of a test: what is sent and read is shifted by one.
+/// TLS for tests: every byte is shifted by one.
 class Shifted final : public SecureStream {
  public:
   enum class Hello { kUnsent, kSent };
@@ -259,7 +259,7 @@ TEST(NetworkProber, AsksOverASecureStream) {
   EXPECT_EQ(last->body, "not ready");
 }
 
-TEST(NetworkProber, TellsThatAServerSpeaksHttpOnly) {
+TEST(NetworkProber, ReportsThatAServerSpeaksHttpOnly) {
   Server plain("HTTP/1.0 400 Bad Request\r\n\r\n");
   SecureProbing probing(SecureProbing::Hello::kSent);
   EXPECT_EQ(probing.get_securely(plain.port()).error().message,

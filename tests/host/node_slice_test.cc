@@ -56,7 +56,7 @@ TEST_F(NodeSliceTest, TwoProcessesCannotHaveTheSameNode) {
   ASSERT_TRUE(neighbour->remove());
 }
 
-/// A killed agent's lock goes with the last process that it had begun to make.
+/// The lock of a killed agent is released with the last process that it had begun to make.
 TEST_F(NodeSliceTest, WaitsForTheLockOfAProcessThatIsGoing) {
   std::optional<Result<NodeSlice>> first = NodeSlice::create(root(), options());
   ASSERT_TRUE(*first) << (*first).error().text();
@@ -72,7 +72,7 @@ TEST_F(NodeSliceTest, WaitsForTheLockOfAProcessThatIsGoing) {
 }
 
 /// A slice with a process in it, as a killed agent leaves it behind.
-pid_t leave_behind(NodeSliceOptions options, const CgroupDir& root, bool supervised = true) {
+pid_t abandon(NodeSliceOptions options, const CgroupDir& root, bool supervised = true) {
   const pid_t agent = ::fork();
   if (agent == 0) {
     Result<NodeSlice> slice = NodeSlice::create(CgroupDir(*find_writable_root(*read_cgroup_mounts())), options);
@@ -86,7 +86,7 @@ pid_t leave_behind(NodeSliceOptions options, const CgroupDir& root, bool supervi
     const Result<SpawnedProcess> sleeper = spawn(plan);
     while (sleeper && !read_start_report(plan, sleeper->status.get())) {
     }
-    ::_exit(sleeper ? 0 : 1);  // the lock goes, the cgroups stay
+    ::_exit(sleeper ? 0 : 1);  // the lock is released, the cgroups stay
   }
   int status = 0;
   ::waitpid(agent, &status, 0);
@@ -96,7 +96,7 @@ pid_t leave_behind(NodeSliceOptions options, const CgroupDir& root, bool supervi
 }
 
 TEST_F(NodeSliceTest, LeftoversOfADeadProcessAreClearedByItsSuccessor) {
-  ASSERT_GT(leave_behind(options(), root()), 0);
+  ASSERT_GT(abandon(options(), root()), 0);
   Result<NodeSlice> slice = NodeSlice::create(root(), options());
   ASSERT_TRUE(slice) << slice.error().text();
   EXPECT_TRUE(tree_pids(slice->slice())->empty());
@@ -104,9 +104,9 @@ TEST_F(NodeSliceTest, LeftoversOfADeadProcessAreClearedByItsSuccessor) {
   ASSERT_TRUE(slice->remove());
 }
 
-TEST_F(NodeSliceTest, WhatNobodyTakesOverIsEnded) {
+TEST_F(NodeSliceTest, CgroupsThatAreNotTakenOverAreEnded) {
   EXPECT_TRUE(end_left_nodes(root(), instance_, support::kPatience)) << "there is nothing";
-  const pid_t sleeper = leave_behind(options(), root());
+  const pid_t sleeper = abandon(options(), root());
   ASSERT_GT(sleeper, 0);
   NodeSliceOptions keeps = options();
   keeps.leftovers = Leftovers::kKeep;
@@ -126,11 +126,11 @@ TEST_F(NodeSliceTest, WhatNobodyTakesOverIsEnded) {
 }
 
 TEST_F(NodeSliceTest, PodsOfAContainerRuntimeAreNotEnded) {
-  const pid_t sleeper = leave_behind(options(), root(), false);
+  const pid_t sleeper = abandon(options(), root(), false);
   ASSERT_GT(sleeper, 0);
   EXPECT_TRUE(end_left_nodes(root(), instance_, support::kPatience));
   EXPECT_EQ(*tree_pids(*root().open_path("spillway/" + instance_)), std::vector<pid_t>{sleeper});
-  Result<NodeSlice> slice = NodeSlice::create(root(), options());  // clears it away
+  Result<NodeSlice> slice = NodeSlice::create(root(), options());  // removes the leftovers
   ASSERT_TRUE(slice) << slice.error().text();
   ASSERT_TRUE(slice->remove());
 }

@@ -18,7 +18,7 @@ TEST(OwnMemory, StatusIsRead) {
   EXPECT_EQ(memory.resident, 0U) << "a line without a number";
 }
 
-TEST(OwnMemory, StacksAreToldByTheirSize) {
+TEST(OwnMemory, StacksAreRecognisedByTheirSize) {
   OwnMemory memory;
   parse_stacks(
       "7f00-8f00 rw-p 00000000 00:00 0 \nSize:               8192 kB\nRss:                  12 kB\n"

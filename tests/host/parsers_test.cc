@@ -161,7 +161,7 @@ TEST(ParseDefaultInterface, FindsTheRouteToEverywhere) {
   EXPECT_EQ(architecture_name("riscv64"), "riscv64");
 }
 
-TEST(EstimateFromMeminfo, IsWhatKubeletsFormulaComesTo) {
+TEST(EstimateFromMeminfo, IsTheResultOfKubeletsFormula) {
   const Result<MemoryReading> reading = estimate_from_meminfo(
       "MemTotal: 1000 kB\nMemFree: 1 kB\nBuffers: 10 kB\nCached: 200 kB\nSwapCached: 5 kB\nInactive(file): 150 kB\n"
       "AnonPages: 300 kB\n");

@@ -33,7 +33,7 @@ class PressureWatchTest : public RealMachine {
 
   /// The version of cgroups of this machine determines how the kernel notifies of memory: by thresholds or by events,
   /// never both. True: by thresholds.
-  bool tells_by_thresholds() const {
+  bool notifies_by_thresholds() const {
     const Result<CgroupMounts> mounts = read_cgroup_mounts();
     EXPECT_TRUE(mounts);
     const bool first = mounts && mounts->version == CgroupVersion::kV1;
@@ -67,15 +67,15 @@ TEST_F(PressureWatchTest, GaugeSaysWhatThePassSays) {
   EXPECT_NEAR(static_cast<double>(reading->available.count()), static_cast<double>(whole), 1 << 20);
 }
 
-TEST_F(PressureWatchTest, TheKernelTellsOfThresholdsOnVersionOne) {
-  if (!tells_by_thresholds()) return;
+TEST_F(PressureWatchTest, TheKernelNotifiesOfThresholdsOnVersionOne) {
+  if (!notifies_by_thresholds()) return;
   watch_->set_thresholds({.node = {mebibytes(10), mebibytes(100)}});
   start_hog();
   EXPECT_TRUE(run_until([&] { return woken_by(ReactionThread::Source::kUsageThreshold); }));
 }
 
-TEST_F(PressureWatchTest, TheKernelTellsOfThresholdsOfAllPodsTogether) {
-  if (!tells_by_thresholds()) return;
+TEST_F(PressureWatchTest, TheKernelNotifiesOfThresholdsOfAllPodsTogether) {
+  if (!notifies_by_thresholds()) return;
   watch_->set_thresholds({.pods = {mebibytes(10), mebibytes(100)}});
   start_hog();
   EXPECT_TRUE(run_until([&] { return woken_by(ReactionThread::Source::kUsageThreshold); }));
@@ -84,20 +84,20 @@ TEST_F(PressureWatchTest, TheKernelTellsOfThresholdsOfAllPodsTogether) {
 /// Usage that is no working set (files that were written) moves the usage at which a threshold is passed: it has to be
 /// armed anew, or the kernel notifies too early, once, and then never.
 TEST_F(PressureWatchTest, AThresholdFollowsWhatFilesTake) {
-  if (!tells_by_thresholds()) return;
+  if (!notifies_by_thresholds()) return;
   watch_->set_thresholds({.node = {mebibytes(60)}});
   create_pod("files");
   start_shell("files", "dd if=/dev/zero of=file bs=1000000 count=30 2>/dev/null; echo written; sleep 1000");
   ASSERT_TRUE(run_until([&] { return log_text("files", "c").contains("written"); }));
   const auto available = [this] { return *observe().node.memory->available_bytes; };
   ASSERT_GT(available(), static_cast<std::uint64_t>(mebibytes(60).count())) << "files are no working set";
-  // Memory falls slowly, so that there are readings on the way.
+  // Memory falls slowly, so that several readings are taken.
   create_pod("hog");
   start_shell("hog",
               "i=0; while [ $i -lt 25 ]; do dd if=/dev/zero bs=4000000 count=1 2>/dev/null | sleep 1000 & "
               "i=$((i+1)); sleep 0.2; done; wait");
   ASSERT_TRUE(run_until([&] {
-    if (available() > static_cast<std::uint64_t>(mebibytes(64).count())) {  // wakes up to here were too early
+    if (available() > static_cast<std::uint64_t>(mebibytes(64).count())) {  // wake-ups before that were too early
       woken_by(ReactionThread::Source::kUsageThreshold);
       seen_.clear();
     }
@@ -117,8 +117,8 @@ TEST_F(PressureWatchTest, ThresholdsThatWereTakenBackAreSilent) {
   EXPECT_FALSE(woken_by(ReactionThread::Source::kUsageThreshold));
 }
 
-TEST_F(PressureWatchTest, MemoryEventsAreHeardOnVersionTwo) {
-  if (tells_by_thresholds()) return;
+TEST_F(PressureWatchTest, MemoryEventsAreReceivedOnVersionTwo) {
+  if (notifies_by_thresholds()) return;
   create_pod("small", api::QosClass::kGuaranteed, mebibytes(24));
   start("small", "c", {"tail", "/dev/zero"});
   EXPECT_TRUE(run_until([&] { return woken_by(ReactionThread::Source::kMemoryEvents); }));

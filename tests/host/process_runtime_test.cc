@@ -134,7 +134,7 @@ class ProcessRuntimeHousekeepingTest : public RealMachine {
   ProcessRuntimeHousekeepingTest() { housekeeping_ = milliseconds(20); }
 };
 
-TEST_F(ProcessRuntimeHousekeepingTest, LooksForThemAllTheTime) {
+TEST_F(ProcessRuntimeHousekeepingTest, FindsThemAllTheTime) {
   const CgroupDir& parent = slice_->parent_of(api::QosClass::kBurstable);
   for (int i = 0; i < 2; ++i) {
     ASSERT_TRUE(parent.create_child("podghost"));
@@ -357,6 +357,68 @@ TEST_F(ProcessRuntimeTest, LimitsAreInTheFiles) {
   EXPECT_EQ(container->pids()->size(), 1U);
 }
 
+TEST_F(ProcessRuntimeTest, ResizesAPodThatRuns) {
+  runtime_->execute(agent::CreatePod{.uid = "u1",
+                                     .pod = {"default", "pod-u1"},
+                                     .qos = api::QosClass::kBurstable,
+                                     .memory_limit = mebibytes(64),
+                                     .cpu_limit_milli = 500,
+                                     .cpu_request_milli = 250});
+  runtime_->execute(agent::StartContainer{
+      .uid = "u1", .name = "c", .argv = {"sh", "-c", kHog}, .memory_limit = mebibytes(64), .cpu_limit_milli = 500});
+  ASSERT_TRUE(wait_for<ContainerStarted>("u1"));
+  const Result<CgroupDir> pod = slice_->parent_of(api::QosClass::kBurstable).open_child("podu1");
+  ASSERT_TRUE(pod);
+  const Result<CgroupDir> container = pod->open_child("c");
+  ASSERT_TRUE(container);
+  const bool v1 = pod->version() == CgroupVersion::kV1;
+  const auto memory_of = [v1](const CgroupDir& cgroup) {
+    const auto text = cgroup.read(Controller::kMemory, v1 ? "memory.limit_in_bytes" : "memory.max");
+    return text ? *text : text.error().text();
+  };
+  std::uint64_t id = 0;
+  const auto resize = [&](Bytes memory, bool lowers) {
+    const containers::GroupAmounts amounts{.memory_limit = memory, .cpu_limit_milli = 700, .cpu_request_milli = 300};
+    using containers::ResizedResource;
+    const containers::ResizeStep own{"c", ResizedResource::kMemory, amounts, lowers};
+    const containers::ResizeStep whole{"", ResizedResource::kMemory, amounts, lowers};
+    const containers::ResizeStep cpu{"c", ResizedResource::kCpu, amounts, false};
+    const containers::ResizeStep whole_cpu{"", ResizedResource::kCpu, amounts, false};
+    const containers::ResizeStep absent{"no-such", ResizedResource::kMemory, amounts, lowers};
+    runtime_->execute(agent::ResizePod{.id = ++id,
+                                       .uid = "u1",
+                                       .steps = lowers ? std::vector{own, absent, whole, whole_cpu, cpu}
+                                                       : std::vector{whole, own, absent, whole_cpu, cpu},
+                                       .pod = amounts});
+    EXPECT_TRUE(run_until([&] { return count<agent::PodResized>() == id; }));
+    std::string problem = "no answer";
+    for (const agent::HostEvent& event : events_) {
+      if (const auto* answer = std::get_if<agent::PodResized>(&event)) problem = answer->problem;
+    }
+    return problem;
+  };
+  EXPECT_EQ(resize(mebibytes(128), false), "");
+  EXPECT_EQ(memory_of(*pod), "134217728\n");
+  EXPECT_EQ(memory_of(*container), "134217728\n");
+  if (v1) {
+    EXPECT_EQ(*container->read(Controller::kCpu, "cpu.cfs_quota_us"), "70000\n");
+  }
+  ASSERT_TRUE(run_until([&] {
+    const auto used = container->read(Controller::kMemory, v1 ? "memory.usage_in_bytes" : "memory.current");
+    return used && parse_number(*used).value_or(0) > kHogBytes;
+  }));
+  const std::string problem = resize(mebibytes(16), true);
+  EXPECT_TRUE(
+      problem.starts_with("cannot decrease memory limits: [attempting to set container \"c\" memory limit "
+                          "(16777216) below current usage ("))
+      << problem;
+  EXPECT_EQ(memory_of(*container), "134217728\n") << "nothing of it is done";
+  EXPECT_EQ(resize(mebibytes(96), true), "");
+  EXPECT_EQ(memory_of(*pod), "100663296\n");
+  EXPECT_EQ(memory_of(*container), "100663296\n");
+  EXPECT_EQ(count<ContainerExited>(), 0U);
+}
+
 TEST_F(ProcessRuntimeTest, ObservesNodePodsAndContainers) {
   create_pod("u1", api::QosClass::kBurstable);
   start("u1", "hog", {"sh", "-c", kHog});
@@ -412,7 +474,7 @@ TEST_F(ProcessRuntimeTest, ItsOwnCgroupIsASystemContainerUnlessItIsTheRoot) {
 TEST_F(ProcessRuntimeTest, NodeMemoryAloneIsWhatTheWholePassSays) {
   create_pod("u1");
   start_shell("u1", kHog);
-  std::uint64_t before = 0;  // at rest: two looks alike
+  std::uint64_t before = 0;  // at rest: two readings are equal
   ASSERT_TRUE(run_until([&] {
     const std::uint64_t used = *observe().node.memory->working_set_bytes;
     return std::exchange(before, used) == used && used > kHogBytes;

@@ -54,7 +54,7 @@ void RealMachine::make_runtime() {
 }
 
 void RealMachine::restart() {
-  if (runtime_) runtime_->leave_pods();
+  if (runtime_) runtime_->keep_pods();
   runtime_.reset();
   events_.clear();
   make_runtime();
@@ -79,7 +79,7 @@ bool RealMachine::run_until(const std::function<bool()>& done, Duration limit) {
   const runtime::Loop::TimerId timer = loop_.at(loop_.now().mono + limit, [&] { timed_out = true; });
   bool reached = false;  // the result of the last check: a condition may hold for a moment only
   while (!(reached = done()) && !timed_out) {
-    // One tick at a time, so that the condition is checked after every event.
+    // Runs one timer at a time, so that the condition is checked after every event.
     const runtime::Loop::TimerId tick = loop_.at(loop_.now().mono + milliseconds(1), [&] { loop_.stop(); });
     loop_.run({});
     loop_.cancel(tick);

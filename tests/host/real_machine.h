@@ -21,7 +21,7 @@ namespace spillway::host {
 /// Why real cgroups cannot be used here; empty if they can.
 std::string no_cgroups_reason();
 
-/// Unique in this machine at this moment.
+/// A name that no other test on this machine uses at the moment.
 std::string unique_instance();
 
 class RealMachine : public ::testing::Test, protected agent::Host::Receiver {
@@ -68,10 +68,13 @@ class RealMachine : public ::testing::Test, protected agent::Host::Receiver {
   std::string log_text(const std::string& uid, const std::string& name, std::int32_t attempt = 0) const;
   std::vector<pid_t> pod_pids(const std::string& uid, api::QosClass qos = api::QosClass::kBestEffort) const;
 
-  ExtraControllers extra_controllers_;                                                    // for SetUp()
-  ProcessRuntimeOptions::Isolation isolation_ = ProcessRuntimeOptions::Isolation::kNone;  // the same
-  Duration housekeeping_ = seconds(2);                                                    // the same
-  bool keeps_pods_ = true;                                                                // the same
+  ExtraControllers extra_controllers_;  // for SetUp()
+  // for the next start, as above
+  ProcessRuntimeOptions::Isolation isolation_ = ProcessRuntimeOptions::Isolation::kNone;
+  // for the next start, as above
+  Duration housekeeping_ = seconds(2);
+  // for the next start, as above
+  bool keeps_pods_ = true;
   runtime::Loop loop_;
   std::filesystem::path state_;
   std::optional<NodeSlice> slice_;

@@ -40,7 +40,7 @@ class RecordingPagesTest : public ::testing::Test {
       answer = std::move(response);
       loop_.stop();
     });
-    loop_.run({});  // a stop() that has come already ends it at once
+    loop_.run({});  // an earlier stop() ends it at once
     return answer;
   }
 
@@ -125,7 +125,7 @@ TEST_F(RecordingPagesTest, WhatTheRingHasDroppedIsNotFound) {
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(ring_->begin_segment(std::string(100'000, 'x')));
   const api::Response gone = get("/segments/1");
   EXPECT_EQ(gone.status, 404);
-  EXPECT_TRUE(gone.body.contains("it may be gone since it was listed")) << gone.body;
+  EXPECT_TRUE(gone.body.contains("it may have been removed since the list")) << gone.body;
 }
 
 TEST_F(RecordingPagesTest, ASegmentThatIsNoFileOrTooLongIsNotServed) {
@@ -153,11 +153,11 @@ TEST_F(RecordingPagesTest, NothingIsRecorded) {
 TEST_F(RecordingPagesTest, OnlySoManyAreReadAtATime) {
   ASSERT_TRUE(ring_->begin_segment("first"));
   std::vector<int> codes;
-  const auto note = [&](const api::Response& response) {
+  const auto count = [&](const api::Response& response) {
     codes.push_back(response.status);
     if (codes.size() == RecordingPages::kWaitingMax + 1) loop_.stop();
   };
-  for (std::size_t i = 0; i <= RecordingPages::kWaitingMax; ++i) pages_->get(std::string(kRecordingPage), note);
+  for (std::size_t i = 0; i <= RecordingPages::kWaitingMax; ++i) pages_->get(std::string(kRecordingPage), count);
   ASSERT_EQ(codes, std::vector{429});
   loop_.run({});
   EXPECT_EQ(codes, (std::vector{429, 200, 200, 200, 200}));

@@ -12,7 +12,7 @@ using support::FakeCgroup;
 
 class SliceTree : public ::testing::TestWithParam<CgroupVersion> {
  protected:
-  /// With the cgroups that systemd has made.
+  /// Opens the tree with the cgroups that systemd has made.
   Result<NodeSlice> open(const cgroups::CgroupName& kubepods = {"kubepods"}) {
     for (std::size_t steps = 1; steps <= kubepods.size(); ++steps)
       add({kubepods.begin(), kubepods.begin() + static_cast<std::ptrdiff_t>(steps)});
@@ -25,7 +25,7 @@ class SliceTree : public ::testing::TestWithParam<CgroupVersion> {
   FakeCgroup fake_{GetParam()};
 };
 
-TEST_P(SliceTree, StandsAtTheRootOfTheHierarchy) {
+TEST_P(SliceTree, IsAtTheRootOfTheHierarchy) {
   const auto slice = open();
   ASSERT_TRUE(slice) << slice.error().text();
   EXPECT_EQ(slice->kubepods().path(), "/kubepods.slice");

@@ -1,4 +1,4 @@
-// Contents of cgroup files to what the Summary says of them.
+// Contents of cgroup files, and the figures of the Summary that follow.
 #include "host/cgroup/cpu_stat.h"
 #include "host/cgroup/memory_stat.h"
 #include "support/vectors.h"

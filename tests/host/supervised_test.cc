@@ -33,7 +33,7 @@ TEST(SupervisedEnd, IsReadFromTheLastFieldOfAProcessThatIsNotCollected) {
   EXPECT_FALSE(end_in_stat(""));
 }
 
-TEST(KeptRecords, ComeBackAsTheyWere) {
+TEST(KeptRecords, AreReadAsTheyWereWritten) {
   agent::StartContainer container{.uid = "u", .name = "c", .attempt = 3};
   container.env = {{"A", "b \"c\"\n"}, {"A", ""}};
   container.working_dir = "/tmp";
@@ -103,7 +103,7 @@ TEST_F(SupervisedTest, ARestartDisturbsNoProcessAndNoLog) {
   say("u1", "one");
   ASSERT_TRUE(run_until([&] { return log_text("u1", "c").contains("heard one"); }));
   EXPECT_EQ(supervisors().size(), 1U);
-  runtime_->leave_pods();
+  runtime_->keep_pods();
   runtime_.reset();
   say("u1", "two");
   ASSERT_TRUE(run_until([&] { return log_text("u1", "c").contains("heard two"); })) << "while nobody is there";
@@ -147,15 +147,15 @@ TEST_F(SupervisedTest, ASlowSupervisorKeepsNoAnswerFromAnAttachedClient) {
   loop_.at(loop_.now().mono + milliseconds(200), [&] { passed = true; });  // time enough for a wrong answer
   ASSERT_TRUE(run_until([&] { return passed; }));
   ASSERT_EQ(::kill(supervisor, SIGCONT), 0);
-  EXPECT_TRUE(run_until([&] { return client.heard().contains("got one"); }));
+  EXPECT_TRUE(run_until([&] { return client.received().contains("got one"); }));
 }
 
-TEST_F(SupervisedTest, AnEndWhileNobodyWasThereIsToldOnceAndTruly) {
+TEST_F(SupervisedTest, AnEndWhileNoAgentRanIsReportedOnceAndTruly) {
   create_pod("u1");
   start_shell("u1", kEchoes);
   const auto started = wait_for<ContainerStarted>("u1");
   ASSERT_TRUE(started);
-  runtime_->leave_pods();
+  runtime_->keep_pods();
   runtime_.reset();
   const WallTime before = loop_.now().wall;
   say("u1", "end");
@@ -169,11 +169,11 @@ TEST_F(SupervisedTest, AnEndWhileNobodyWasThereIsToldOnceAndTruly) {
   EXPECT_GE(exited->finished_at, before);
   EXPECT_LE(exited->finished_at, after + seconds(1));
   restart();
-  const agent::FoundContainer told = found("u1");
-  ASSERT_TRUE(told.ended);
-  EXPECT_EQ(told.ended->exit_code, 7);
-  EXPECT_EQ(told.ended->reason, "Error");
-  EXPECT_EQ(told.ended->finished_at, exited->finished_at);
+  const agent::FoundContainer ended = found("u1");
+  ASSERT_TRUE(ended.ended);
+  EXPECT_EQ(ended.ended->exit_code, 7);
+  EXPECT_EQ(ended.ended->reason, "Error");
+  EXPECT_EQ(ended.ended->finished_at, exited->finished_at);
   EXPECT_EQ(count<ContainerExited>(), 0U);
   EXPECT_EQ(supervisors().size(), 1U) << "it holds the pod's namespaces";
   start("u1", "c", {"sleep", "1000"}, 1);
@@ -200,7 +200,7 @@ TEST_F(SupervisedTest, WhatLostItsSupervisorMeanwhileIsEnded) {
   ASSERT_TRUE(wait_for<ContainerStarted>("u1"));
   ASSERT_TRUE(run_until([&] { return supervisors().size() == 1U; }));
   const pid_t supervisor = supervisors().front();
-  runtime_->leave_pods();
+  runtime_->keep_pods();
   runtime_.reset();
   ASSERT_EQ(::kill(supervisor, SIGKILL), 0);
   ASSERT_TRUE(run_until([&] { return supervisors().empty(); }));
@@ -211,13 +211,13 @@ TEST_F(SupervisedTest, WhatLostItsSupervisorMeanwhileIsEnded) {
   EXPECT_TRUE(wait_for<ContainerExited>("u1")) << "the pod is made again";
 }
 
-/// An agent that is older than what it finds: it cannot know what that means.
+/// The supervisor's version is newer than the agent's, which therefore cannot take it over.
 TEST_F(SupervisedTest, OneOfALaterVersionIsEndedWithItsContainer) {
   create_pod("u1");
   start("u1", "c", {"sleep", "1000"});
   ASSERT_TRUE(wait_for<ContainerStarted>("u1"));
   ASSERT_TRUE(run_until([&] { return supervisors().size() == 1U; }));
-  runtime_->leave_pods();
+  runtime_->keep_pods();
   runtime_.reset();
   const std::string shared = fmt::format("/proc/{}/fd/{}", supervisors().front(), static_cast<int>(kStateFd));
   const UniqueFd state(::open(shared.c_str(), O_RDWR | O_CLOEXEC));
@@ -225,7 +225,7 @@ TEST_F(SupervisedTest, OneOfALaterVersionIsEndedWithItsContainer) {
   ASSERT_EQ(::pwrite(state.get(), &later, sizeof later, offsetof(SupervisorState, version)), ssize_t{sizeof later});
   const auto refused = Supervisor::find(supervisors().front());
   ASSERT_FALSE(refused);
-  EXPECT_TRUE(refused.error().message.ends_with("or of version 2 where this agent knows 1")) << refused.error().text();
+  EXPECT_TRUE(refused.error().message.ends_with("or has version 2; this agent knows 1")) << refused.error().text();
   restart();
   EXPECT_TRUE(run_until([&] { return pod_pids("u1").empty() && supervisors().empty(); }));
 }

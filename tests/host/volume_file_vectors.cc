@@ -284,7 +284,7 @@ void plant(const fs::path& root, const Json& entry) {
   if (kind != "link") ::chmod(path.c_str(), static_cast<mode_t>(entry.find("mode")->if_int64().value()));
 }
 
-std::string look_at(const fs::path& path) {
+std::string describe(const fs::path& path) {
   struct stat status = {};
   ::lstat(path.c_str(), &status);
   if (S_ISLNK(status.st_mode)) return fmt::format("link gid={}", status.st_gid);
@@ -309,12 +309,12 @@ std::optional<Mismatch> fs_group(const Json& row) {
     if (!given) return Mismatch{"given", given.error().text()};
   }
   Json after = Json::object();
-  after["."] = look_at(root);
+  after["."] = describe(root);
   for (const auto& entry : fs::recursive_directory_iterator(root))
     after[fs::relative(entry.path().parent_path(), root).lexically_normal() == "."
               ? entry.path().filename().string()
               : (fs::relative(entry.path().parent_path(), root) / entry.path().filename()).string()] =
-        look_at(entry.path());
+        describe(entry.path());
   return support::compare(*row.find("want"), Json::object({{"after", after}}));
 }
 

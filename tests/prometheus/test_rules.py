@@ -39,7 +39,12 @@ class Rules(unittest.TestCase):
         for name, expression in alerts().items():
             with tempfile.TemporaryDirectory() as folder:
                 rules = pathlib.Path(folder) / "rules.yaml"
-                rules.write_text(RULES.read_text().replace(f"- alert: {name}\n        expr: {expression}", f"- alert: {name}\n        expr: ({expression}) and vector(0) > 1"))
+                rules.write_text(
+                    RULES.read_text().replace(
+                        f"- alert: {name}\n        expr: {expression}",
+                        f"- alert: {name}\n        expr: ({expression}) and vector(0) > 1",
+                    )
+                )
                 self.assertNotEqual(rules.read_text(), RULES.read_text())
                 played = pathlib.Path(folder) / "played.yaml"
                 played.write_text(PLAYED.read_text().replace("../../deploy/prometheus/spillway.rules.yaml", str(rules)))
@@ -51,27 +56,37 @@ class Rules(unittest.TestCase):
 
     def test_every_metric_is_one_of_the_program(self):
         source = "".join(file.read_text() for file in (ROOT / "src").rglob("*.cc"))
-        names = set(METRIC.findall(" ".join(alerts().values()))) | {name for panel in panels() for target in panel["targets"] for name in METRIC.findall(target["expr"])}
+        names = set(METRIC.findall(" ".join(alerts().values()))) | {name for panel in panels()
+                                                                    for target in panel["targets"]
+                                                                    for name in METRIC.findall(target["expr"])}
         self.assertGreater(len(names), 15)
         for name in names:
             self.assertIn(f'"{re.sub(r"_bucket$", "", name)}"', source, name)
 
     def test_the_dashboard_begins_with_what_is_wrong_now(self):
         document = json.loads(DASHBOARD.read_text())
-        self.assertEqual((document["panels"][0]["type"], document["panels"][0]["title"], document["panels"][1]["type"]), ("row", "Overview", "stat"))
-        self.assertEqual([panel["title"] for panel in panels() if not panel.get("description")], [], "panels without a description")
-        places = [(y, x) for panel in document["panels"] for y in range(panel["gridPos"]["y"], panel["gridPos"]["y"] + panel["gridPos"]["h"])
+        self.assertEqual((document["panels"][0]["type"], document["panels"][0]["title"], document["panels"][1]["type"]),
+                         ("row", "Overview", "stat"))
+        self.assertEqual([panel["title"] for panel in panels() if not panel.get("description")], [],
+                         "panels without a description")
+        places = [(y, x) for panel in document["panels"]
+                  for y in range(panel["gridPos"]["y"], panel["gridPos"]["y"] + panel["gridPos"]["h"])
                   for x in range(panel["gridPos"]["x"], panel["gridPos"]["x"] + panel["gridPos"]["w"])]
         self.assertEqual(len(places), len(set(places)), "panels that overlap")
         # The list of instances has Spillway's targets alone: every process of it has this metric, and no other program.
-        self.assertEqual(document["templating"]["list"][1]["query"], "label_values(spillway_loop_longest_turn_seconds, instance)")
+        self.assertEqual(document["templating"]["list"][1]["query"],
+                         "label_values(spillway_loop_longest_turn_seconds, instance)")
 
     def test_promtool_reads_the_dashboard(self):
-        self.assertEqual(len({panel["id"] for panel in json.loads(DASHBOARD.read_text())["panels"]}), len(json.loads(DASHBOARD.read_text())["panels"]))
+        self.assertEqual(len({panel["id"] for panel in json.loads(DASHBOARD.read_text())["panels"]}),
+                         len(json.loads(DASHBOARD.read_text())["panels"]))
         expressions = [target["expr"] for panel in panels() for target in panel["targets"]]
         with tempfile.TemporaryDirectory() as folder:
             rules = pathlib.Path(folder) / "rules.json"
-            rules.write_text(json.dumps({"groups": [{"name": "dashboard", "rules": [{"record": f"x{i}", "expr": each.replace("$__rate_interval", "5m")} for i, each in enumerate(expressions)]}]}))
+            rules.write_text(json.dumps(
+                {"groups": [{"name": "dashboard",
+                             "rules": [{"record": f"x{i}", "expr": each.replace("$__rate_interval", "5m")} for i,
+                                       each in enumerate(expressions)]}]}))
             done = promtool("check", "rules", rules)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 

@@ -40,15 +40,15 @@ class Proxy : public ::testing::Test {
 
   void start() {
     cluster.run(engine);
-    settle();
+    run_until_idle();
   }
 
-  void settle(Duration by = milliseconds(100)) {
+  void run_until_idle(Duration by = milliseconds(100)) {
     cluster.advance(by);
     for (ProxyCommand& command : engine.take_proxy_commands()) commands.push_back(std::move(command));
   }
 
-  /// The next change to load, which must be there.
+  /// The next change to load; there must be one.
   LoadRules next_load() {
     for (std::size_t i = 0; i < commands.size(); ++i) {
       if (LoadRules* load = std::get_if<LoadRules>(&commands[i])) {
@@ -80,12 +80,12 @@ class Proxy : public ::testing::Test {
 
   void answer(const LoadRules& load, Outcome outcome = {}) {
     engine.on_loaded(load.id, outcome, cluster.now());
-    settle(Duration::zero());
+    run_until_idle(Duration::zero());
   }
 
   /// Past the least time between two loads.
   void load_next() {
-    settle(seconds(3));
+    run_until_idle(seconds(3));
     answer(next_load());
   }
 
@@ -127,7 +127,7 @@ TEST_F(Proxy, TheFirstLoadIsTheWholeOnceServicesAndSlicesAreKnown) {
   start();
   EXPECT_FALSE(loads()) << "an early write would take down addresses that work";
   EXPECT_FALSE(engine.is_healthy(cluster.now().mono));
-  settle(seconds(6));
+  run_until_idle(seconds(6));
   const LoadRules load = next_load();
   ASSERT_EQ(load.changes.size(), 1U);
   EXPECT_TRUE(load.changes[0].whole);
@@ -138,17 +138,17 @@ TEST_F(Proxy, TheFirstLoadIsTheWholeOnceServicesAndSlicesAreKnown) {
   EXPECT_TRUE(engine.is_node_eligible());
 }
 
-TEST_F(Proxy, ChangesThatComeWhileOneIsLoadedGoTogether) {
+TEST_F(Proxy, ChangesDuringALoadAreLoadedTogether) {
   start();
   const LoadRules first = next_load();
   create_service("a", "10.96.0.11");
   create_slice("a", "10.1.0.5");
   create_service("b", "10.96.0.12");
   create_slice("b", "10.1.0.6");
-  settle(seconds(5));
+  run_until_idle(seconds(5));
   EXPECT_FALSE(loads()) << "one is under way";
   answer(first);
-  settle();
+  run_until_idle();
   const LoadRules second = next_load();
   EXPECT_FALSE(loads());
   EXPECT_FALSE(second.changes[0].whole);
@@ -161,9 +161,9 @@ TEST_F(Proxy, AnUpdateThatChangesNoRuleLoadsNothing) {
   create_service("web", "10.96.0.10");
   start();
   answer(next_load());
-  settle(seconds(3));
+  run_until_idle(seconds(3));
   cluster.merge(kServices + "/web", parsed(R"({"metadata":{"annotations":{"note":"x"}}})"));
-  settle(seconds(3));
+  run_until_idle(seconds(3));
   EXPECT_FALSE(loads());
   EXPECT_TRUE(engine.is_healthy(cluster.now().mono));
 }
@@ -176,13 +176,13 @@ TEST_F(Proxy, AfterAFailureAllIsWrittenAnewAfterAWaitThatGrows) {
     EXPECT_TRUE(load.changes.at(0).whole);
     EXPECT_TRUE(adds(load, network::kNoEndpoints, "10.96.0.10 . tcp . 80"));
     answer(load, make_error(ErrorCode::kInternalError, "no room"));
-    settle(wait - milliseconds(500));
+    run_until_idle(wait - milliseconds(500));
     EXPECT_FALSE(loads()) << wait / seconds(1);
-    settle(seconds(1));
+    run_until_idle(seconds(1));
   }
   answer(next_load());
   create_service("next", "10.96.0.11");
-  settle(seconds(3));
+  run_until_idle(seconds(3));
   EXPECT_FALSE(next_load().changes.at(0).whole);
 }
 
@@ -191,7 +191,7 @@ TEST_F(Proxy, AnAnswerToAnEarlierLoadIsIgnored) {
   const LoadRules load = next_load();
   engine.on_loaded(load.id + 7, Outcome(make_error(ErrorCode::kInternalError, "not mine")), cluster.now());
   answer(load);
-  settle(seconds(40));
+  run_until_idle(seconds(40));
   EXPECT_FALSE(loads());
 }
 
@@ -202,11 +202,11 @@ TEST_F(Proxy, AServiceThatAnotherProxyTakesOverIsGone) {
   answer(next_load());
   cluster.merge(kServices + "/web",
                 parsed(R"({"metadata":{"labels":{"service.kubernetes.io/service-proxy-name":"other"}}})"));
-  settle(seconds(3));
+  run_until_idle(seconds(3));
   EXPECT_TRUE(removes(next_load(), network::kServices, "10.96.0.10 . tcp . 80"));
 }
 
-TEST_F(Proxy, FlowsAreLookedAtOnlyAfterEndpointsOfUdpPortsChanged) {
+TEST_F(Proxy, FlowsAreCheckedOnlyAfterEndpointsOfUdpPortsChanged) {
   create_service("dns", "10.96.0.10", "", "UDP");
   create_service("web", "10.96.0.11");
   create_slice("dns", "10.1.0.5", "UDP");
@@ -216,13 +216,13 @@ TEST_F(Proxy, FlowsAreLookedAtOnlyAfterEndpointsOfUdpPortsChanged) {
   const auto first = take<DeleteFlows>();
   ASSERT_TRUE(first) << "flows of the time before this process";
   const api::IpAddress address = *api::parse_ip("10.96.0.10");
-  EXPECT_FALSE(first->judge->is_stale({address, 80, *api::parse_ip("10.1.0.5")}));
-  EXPECT_TRUE(first->judge->is_stale({address, 80, *api::parse_ip("10.1.0.4")}));
+  EXPECT_FALSE(first->check->is_stale({address, 80, *api::parse_ip("10.1.0.5")}));
+  EXPECT_TRUE(first->check->is_stale({address, 80, *api::parse_ip("10.1.0.4")}));
   cluster.merge(kSlices + "/web", parsed(R"({"endpoints":[{"addresses":["10.1.0.7"]}]})"));
   load_next();
   EXPECT_FALSE(take<DeleteFlows>());
   cluster.merge(kSlices + "/dns", parsed(R"({"endpoints":[{"addresses":["10.1.0.8"]}]})"));
-  settle(seconds(3));
+  run_until_idle(seconds(3));
   const LoadRules load = next_load();
   EXPECT_FALSE(take<DeleteFlows>()) << "the old rules would make the flows anew";
   answer(load);
@@ -249,10 +249,10 @@ TEST_F(Proxy, AnotherZoneOfTheNodeRewritesAllRules) {
   start();
   answer(next_load());
   cluster.merge("/api/v1/nodes/node", parsed(R"({"metadata":{"annotations":{"a":"b"}}})"));
-  settle(seconds(3));
+  run_until_idle(seconds(3));
   EXPECT_FALSE(loads()) << "no rule depends on it";
   cluster.merge("/api/v1/nodes/node", parsed(R"({"metadata":{"labels":{"topology.kubernetes.io/zone":"z"}}})"));
-  settle(seconds(3));
+  run_until_idle(seconds(3));
   const LoadRules load = next_load();
   EXPECT_TRUE(load.changes.at(0).whole);
   EXPECT_TRUE(adds(load, network::kNoEndpoints, "10.96.0.10 . tcp . 80"));
@@ -277,7 +277,7 @@ TEST_F(Proxy, AListLongerThanAnyBeforeRewritesTheRulesOnce) {
     std::string list;
     for (int i = 0; i < endpoints; ++i) list += fmt::format(R"({}{{"addresses":["10.1.1.{}"]}})", i == 0 ? "" : ",", i);
     cluster.merge(kSlices + "/web", parsed("{\"endpoints\":[" + list + "]}"));
-    settle(seconds(3));
+    run_until_idle(seconds(3));
     LoadRules load = next_load();
     answer(load);
     return load;
@@ -294,11 +294,11 @@ TEST_F(Proxy, RulesThatWaitTooLongAreUnhealthy) {
   start();
   answer(next_load());
   create_service("web", "10.96.0.10");
-  settle(seconds(3));
+  run_until_idle(seconds(3));
   (void)next_load();  // never answered
-  settle(seconds(50));
+  run_until_idle(seconds(50));
   EXPECT_TRUE(engine.is_healthy(cluster.now().mono));
-  settle(seconds(20));
+  run_until_idle(seconds(20));
   EXPECT_FALSE(engine.is_healthy(cluster.now().mono));
 }
 

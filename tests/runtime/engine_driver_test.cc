@@ -15,7 +15,7 @@ using client::ApiEvent;
 using client::CallDone;
 using client::SendCall;
 
-/// Answers nothing by itself; remembers the commands.
+/// Records the commands, and answers none by itself.
 class FakeTransport final : public client::Transport {
  public:
   void execute(ApiCommand command, Receiver& receiver) override {

@@ -14,7 +14,7 @@ namespace {
 
 class FileLockTest : public ::testing::Test {
  protected:
-  /// The same file, opened again: another holder.
+  /// Another descriptor of the same file: another holder.
   UniqueFd reopened() const {
     return UniqueFd(::open(fmt::format("/proc/self/fd/{}", file_.get()).c_str(), O_RDWR | O_CLOEXEC));
   }
@@ -46,7 +46,7 @@ TEST_F(FileLockTest, IsTriedAgainAsLongAsThereIsPatience) {
   EXPECT_EQ(waits, 5);
 }
 
-/// A child has copies of what is open until its exec().
+/// A child has copies of all open descriptors until its exec().
 TEST_F(FileLockTest, GoesWithTheLastCopy) {
   ASSERT_TRUE(lock_exclusively(file_.get()));
   const UniqueFd other = reopened();

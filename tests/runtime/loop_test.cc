@@ -19,7 +19,7 @@
 namespace spillway::runtime {
 namespace {
 
-/// A counter the kernel lets a loop wait for.
+/// A counter for which a loop can wait.
 class EventFd {
  public:
   EventFd() = default;
@@ -102,7 +102,7 @@ TEST(Loop, CancelledTimerDoesNotRun) {
   EXPECT_FALSE(ran);
 }
 
-TEST(Loop, TheEndOfATurnComesBehindItsTasksAndIsNotWaitedFor) {
+TEST(Loop, TheEndOfATurnIsBehindItsTasksAndIsNotWaitedFor) {
   Loop loop;
   std::string seen;
   loop.at_end_of_turn([&] {
@@ -148,7 +148,7 @@ TEST(Loop, CallsBackWhileADescriptorIsReady) {
   const EventFd event;
   int calls = 0;
   loop.watch_fd(event.fd(), POLLIN, [&] {
-    if (++calls < 3) return;  // level-triggered: not consumed, so it comes again
+    if (++calls < 3) return;  // level-triggered: the event is repeated until it is consumed
     event.take();
     loop.unwatch_fd(event.fd());
     event.ring();  // no callback is left to call
@@ -236,7 +236,7 @@ TEST(Loop, SignalsArriveOnTheLoop) {
   EXPECT_EQ(now.sa_handler, SIG_DFL) << "the handler outlived run()";
 }
 
-TEST(Loop, ASignalDuringTheLastTurnIsTold) {
+TEST(Loop, ASignalDuringTheLastTurnIsReported) {
   Loop loop;
   std::vector<int> seen;
   loop.post([&] {
@@ -279,7 +279,7 @@ void spin(Duration busy) {
   }
 }
 
-TEST(LoopTurns, AreToldWithWhatTookLongest) {
+TEST(LoopTurns, AreReportedWithWhatTookLongest) {
   Loop loop;
   std::vector<Loop::Turn> turns;
   loop.on_turn([&](const Loop::Turn& turn) { turns.push_back(turn); });

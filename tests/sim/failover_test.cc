@@ -64,7 +64,7 @@ class Watching final : public RunObserver {
   void on_begin(Cluster& cluster) override {
     cluster_ = &cluster;
     cluster.world().listen([this](const store::Change& change, Now now) {
-      if (change.key.starts_with("/registry/pods/")) look(now.mono);
+      if (change.key.starts_with("/registry/pods/")) record_moment(now.mono);
     });
   }
 
@@ -87,7 +87,7 @@ class Watching final : public RunObserver {
     return ready != nullptr && ready->status == "True";
   }
 
-  void look(Instant now) {
+  void record_moment(Instant now) {
     Moment moment{.at = now, .serving = {}, .elsewhere = {}};
     std::map<std::string, std::int64_t> ready;
     std::vector<const api::Pod*> deleted;
@@ -117,14 +117,14 @@ struct Measured {
   std::int64_t deleted = 0;            // pods of the lost zone, while it was lost
   std::int64_t deleted_elsewhere = 0;  // preempted
   std::int64_t budgets_broken = 0;     // deletions of pods whose budget had fewer ready ones than it requires
-  std::int64_t roomless = 0;           // pods without a node just before the zone came back
+  std::int64_t roomless = 0;           // pods without a node just before the zone recovered
   RunOutcome outcome;
 };
 
 Measured measure(Scenario scenario) {
   const auto& workloads = std::get<GeneratedCluster>(scenario.cluster).workloads;
   Watching watching;
-  Measured result{.outcome = play(scenario, {.seed = 1, .observer = &watching, .go_on = {}})};
+  Measured result{.outcome = run_scenario(scenario, {.seed = 1, .observer = &watching, .should_continue = {}})};
   const Instant lost = watching.begin(scenario.duration) + kLostAt;
   const Instant back = lost + (kBackAt - kLostAt);
   std::map<std::string, std::int64_t> budgets;
@@ -208,11 +208,11 @@ void expect_nobody_without_a_place(const Setting& setting) {
   if (setting.budgets) EXPECT_EQ(got.budgets_broken, 0);
 }
 
-TEST(Failover, ReplacedFirstNobodyLacksAPlace) {
+TEST(Failover, ReplacedFirstNoPodLacksAPlace) {
   expect_nobody_without_a_place({.name = "--replace-before-deletion", .first = true});
 }
 
-TEST(Failover, WithinBudgetsNobodyLacksAPlaceEither) {
+TEST(Failover, WithinBudgetsNoPodLacksAPlaceEither) {
   expect_nobody_without_a_place({.name = "--replace-before-deletion, budgets", .budgets = true, .first = true});
 }
 
@@ -226,7 +226,7 @@ TEST(Failover, WithRoomAllAreReplaced) {
 }
 
 TEST(Failover, HoldsWhatItExpects) {
-  const RunOutcome outcome = play(failover(), {.seed = 1, .go_on = {}});
+  const RunOutcome outcome = run_scenario(failover(), {.seed = 1, .should_continue = {}});
   EXPECT_THAT(outcome.violations, ::testing::IsEmpty());
   for (const ExpectationResult& each : outcome.expectations) EXPECT_TRUE(each.held) << each.text << ": " << each.seen;
 }

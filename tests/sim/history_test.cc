@@ -24,7 +24,7 @@ std::size_t count_of(const RunHistory& history, EventKind kind) {
 }
 
 /// A zone is silent for ten minutes of twenty.
-RunOutcome play_outage(RunObserver* observer) {
+RunOutcome run_outage(RunObserver* observer) {
   const std::string text =
       "name: outage\n"
       "cluster: {nodes: 9, zones: 3, podsPerNode: 1}\n"
@@ -34,7 +34,7 @@ RunOutcome play_outage(RunObserver* observer) {
   const auto none = [](const std::string& file) -> Result<std::string> { return invalid(file, "cannot be read"); };
   const auto outage = parse_scenario("outage.yaml", text, none);
   SPILLWAY_CHECK(outage.has_value());
-  return play(*outage, {.seed = 3, .observer = observer, .go_on = {}});
+  return run_scenario(*outage, {.seed = 3, .observer = observer, .should_continue = {}});
 }
 
 /// A pod that takes memory until the node has none left.
@@ -63,16 +63,17 @@ TEST(NodeStateBits, EachPartHasItsPlace) {
 
 TEST(Recorder, ChangesNothing) {
   Recorder recorder({.name = "outage", .story = {}, .seed = 3});
-  const RunOutcome watched = play_outage(&recorder);
-  EXPECT_EQ(watched.trace_hash, play_outage(nullptr).trace_hash);
+  const RunOutcome watched = run_outage(&recorder);
+  EXPECT_EQ(watched.trace_hash, run_outage(nullptr).trace_hash);
   EXPECT_EQ(watched.violations, std::vector<std::string>());
 }
 
 TEST(Recorder, AZoneOutageFromItsBeginningToItsEnd) {
   Recorder recorder({.name = "outage", .story = {}, .seed = 3});
-  static_cast<void>(play_outage(&recorder));
+  static_cast<void>(run_outage(&recorder));
   const RunHistory& history = recorder.history();
   EXPECT_EQ(history.length_ms, (15 + 120 + 18 * 60) * 1000);  // boot, rest, timeline
+  EXPECT_EQ(history.timeline_ms, (15 + 120) * 1000);
   EXPECT_EQ(history.sample_ms, 1000);
   ASSERT_EQ(history.nodes.size(), 9U);
   ASSERT_EQ(history.zones.size(), 3U);
@@ -80,7 +81,7 @@ TEST(Recorder, AZoneOutageFromItsBeginningToItsEnd) {
   EXPECT_EQ(count_of(history, EventKind::kReady), 3U);
   EXPECT_EQ(count_of(history, EventKind::kTainted), 3U);
   EXPECT_EQ(count_of(history, EventKind::kUntainted), 3U);
-  EXPECT_EQ(count_of(history, EventKind::kMachine), 2U);  // the zone goes, and is back
+  EXPECT_EQ(count_of(history, EventKind::kMachine), 2U);  // the zone fails and recovers
   EXPECT_EQ(count_of(history, EventKind::kEvicted), 0U);
   EXPECT_GT(count_of(history, EventKind::kDeleted), 0U);
 
@@ -103,14 +104,14 @@ TEST(Recorder, AZoneOutageFromItsBeginningToItsEnd) {
 
 TEST(Recorder, WhatTheControllersDecidedAboutANode) {
   Recorder recorder({.name = "outage", .story = {}, .seed = 3});
-  static_cast<void>(play_outage(&recorder));
+  static_cast<void>(run_outage(&recorder));
   std::vector<policy::Verdict> verdicts;
   for (const RecordedDecision& each : recorder.history().decisions) {
     if (each.decision.subject.kind == "Node" && each.node == 0) verdicts.push_back(each.decision.verdict);
   }
   ASSERT_FALSE(verdicts.empty());
   EXPECT_NE(std::ranges::find(verdicts, policy::Verdict::kActs), verdicts.end());
-  EXPECT_EQ(verdicts.back(), policy::Verdict::kRests);  // when it was back
+  EXPECT_EQ(verdicts.back(), policy::Verdict::kRests);  // after the zone had recovered
   for (const RecordedDecision& each : recorder.history().decisions) EXPECT_NE(each.node, 1) << each.at_ms;
 }
 
@@ -136,8 +137,8 @@ TEST(Recorder, AnEvictionWithItsDecisionAndItsMemory) {
   EXPECT_LE(decided->at_ms, evicted->at_ms);
   EXPECT_EQ(decided->decision.verdict, policy::Verdict::kActs);
   EXPECT_FALSE(decided->decision.candidates.empty());
-  const std::string told = cli::explain(decided->decision, std::nullopt, cli::Paint::kNone);
-  EXPECT_NE(told.find("gone after"), std::string::npos) << told;  // the outcome is added later
+  const std::string explained = cli::explain(decided->decision, std::nullopt, cli::Paint::kNone);
+  EXPECT_NE(explained.find("gone after"), std::string::npos) << explained;  // the outcome is added later
   const Series& available = history.nodes[0].available_kib;
   EXPECT_LT(
       std::ranges::min(available, {}, [](const Point& point) { return point.value < 0 ? 1 << 30 : point.value; }).value,
@@ -147,7 +148,7 @@ TEST(Recorder, AnEvictionWithItsDecisionAndItsMemory) {
 
 TEST(Recorder, DecisionsReadAsExplainSaysThem) {
   Recorder recorder({.name = "outage", .story = {}, .seed = 3});
-  static_cast<void>(play_outage(&recorder));
+  static_cast<void>(run_outage(&recorder));
   const auto explain = [](const policy::Decision& decision) {
     return cli::explain(decision, std::nullopt, cli::Paint::kNone);
   };
@@ -158,7 +159,7 @@ TEST(Recorder, DecisionsReadAsExplainSaysThem) {
 
 TEST(Recorder, SeriesHoldChangesOnly) {
   Recorder recorder({.name = "outage", .story = {}, .seed = 3});
-  static_cast<void>(play_outage(&recorder));
+  static_cast<void>(run_outage(&recorder));
   const auto check = [](const Series& series) {
     for (std::size_t i = 1; i < series.size(); ++i) {
       EXPECT_LT(series[i - 1].at_ms, series[i].at_ms);
@@ -176,7 +177,7 @@ TEST(Recorder, SeriesHoldChangesOnly) {
 
 TEST(Recorder, KeepsItsBoundsAndCountsTheRest) {
   Recorder recorder({.name = "outage", .story = {}, .seed = 3, .points_max = 20, .events_max = 5, .decisions_max = 2});
-  static_cast<void>(play_outage(&recorder));
+  static_cast<void>(run_outage(&recorder));
   const RunHistory& history = recorder.history();
   EXPECT_EQ(history.events.size(), 5U);
   EXPECT_EQ(history.decisions.size(), 2U);

@@ -231,9 +231,9 @@ timeline:
   const std::vector<MachineSpec> names = machines_of(*scenario);
   begin(options(4));
   cluster_.run_for(seconds(20));
-  std::vector<std::string> told;
-  fleet_->play(scenario->timeline, names, [&told](const TimelineEvent& event, bool begins) {
-    told.push_back((begins ? "" : "end of ") + event.text);
+  std::vector<std::string> reported;
+  fleet_->run_timeline(scenario->timeline, names, [&reported](const TimelineEvent& event, bool begins) {
+    reported.push_back((begins ? "" : "end of ") + event.text);
   });
   cluster_.run_for(seconds(100));
   EXPECT_EQ(ready("hollow-00001"), "Unknown");
@@ -241,7 +241,7 @@ timeline:
   EXPECT_EQ(ready("hollow-00000"), "True");
   cluster_.run_for(minutes(2));
   EXPECT_EQ(ready("hollow-00001"), "True");
-  EXPECT_THAT(told, ElementsAre("memory", "slowDisk", "partition", "end of slowDisk", "end of partition"));
+  EXPECT_THAT(reported, ElementsAre("memory", "slowDisk", "partition", "end of slowDisk", "end of partition"));
 }
 
 TEST_F(Hollow, NodesAreDeletedOnRequestOnly) {

@@ -1,4 +1,4 @@
-// Each invariant finds what it is there for.
+// Each invariant finds the violations for which it was written.
 #include "sim/invariants.h"
 
 #include "api/object/taint.h"
@@ -81,9 +81,9 @@ TEST(Invariants, FindAReplicaTooManyThatStays) {
   invariants.on_replica_set(nullptr, &set, at(0));
   invariants.on_pod(nullptr, &first, at(1));
   invariants.on_pod(nullptr, &second, at(2));
-  invariants.look(at(60));
+  invariants.check(at(60));
   EXPECT_TRUE(invariants.violations().empty()) << "it may still be put right";
-  invariants.look(at(200));
+  invariants.check(at(200));
   EXPECT_EQ(invariants.violations().size(), 1U);
 }
 
@@ -92,13 +92,13 @@ TEST(Invariants, ForgiveAReplicaTooManyThatGoes) {
   const api::ReplicaSet set = set_of(1);
   const api::Pod first = replica("a");
   const api::Pod second = replica("b");
-  api::Pod leaving = second;
-  leaving.metadata.deletion_timestamp = WallTime(seconds(9));
+  api::Pod deleted = second;
+  deleted.metadata.deletion_timestamp = WallTime(seconds(9));
   invariants.on_replica_set(nullptr, &set, at(0));
   invariants.on_pod(nullptr, &first, at(1));
   invariants.on_pod(nullptr, &second, at(2));
-  invariants.on_pod(&second, &leaving, at(3));
-  invariants.look(at(500));
+  invariants.on_pod(&second, &deleted, at(3));
+  invariants.check(at(500));
   EXPECT_TRUE(invariants.violations().empty());
 }
 
@@ -121,12 +121,12 @@ TEST(Invariants, FindATaintThatStaysOnAReadyNode) {
   node.status.conditions.push_back({.type = "Ready", .status = "True"});
   invariants.on_node(nullptr, &node, at(0));
   invariants.on_outage(true, at(10));
-  invariants.look(at(300));
+  invariants.check(at(300));
   EXPECT_TRUE(invariants.violations().empty()) << "nobody is there to take it away";
   invariants.on_outage(false, at(301));
-  invariants.look(at(400));
+  invariants.check(at(400));
   EXPECT_TRUE(invariants.violations().empty());
-  invariants.look(at(430));
+  invariants.check(at(430));
   EXPECT_EQ(invariants.violations().size(), 1U);
 }
 
@@ -219,9 +219,9 @@ TEST(Invariants, LetASetBecomeSmaller) {
   api::ReplicaSet after = before;
   after.replicas = 0;
   invariants.on_replica_set(&before, &after, at(2));
-  invariants.look(at(60));
+  invariants.check(at(60));
   EXPECT_TRUE(invariants.violations().empty());
-  invariants.look(at(200));
+  invariants.check(at(200));
   EXPECT_EQ(invariants.violated(), std::set{Property::kNoSurplus});
 }
 

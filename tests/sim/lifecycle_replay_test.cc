@@ -33,7 +33,7 @@ class KeptRecording final : public recording::Sink {
 
   void keep(std::string_view why) override { kept.emplace_back(why); }
 
-  /// Without the first so many segments.
+  /// The recording without the first segments.
   std::string file(std::size_t from = 0) const {
     std::string made;
     for (std::size_t i = from; i < segments.size(); ++i)
@@ -48,7 +48,7 @@ class KeptRecording final : public recording::Sink {
 
 /// A zone is cut off for four minutes, one more node crashes and comes back; the same night for every seed but for what
 /// the network does.
-void play_night(KeptRecording& recording, std::uint64_t seed, bool restarts = false) {
+void record_night(KeptRecording& recording, std::uint64_t seed, bool restarts = false) {
   ClusterOptions options;
   options.seed = seed;
   options.nodes = 9;
@@ -94,7 +94,7 @@ std::size_t count(const LifecycleReplayReport& report, const std::string& what) 
 TEST(LifecycleReplay, ItsOwnConfigurationDecidesTheSame) {
   for (std::uint64_t seed = 1; seed <= 2; ++seed) {
     KeptRecording recording;
-    play_night(recording, seed);
+    record_night(recording, seed);
     const auto report = replay_lifecycle(recording.file());
     EXPECT_EQ(problem_of(report), "") << seed;
     ASSERT_TRUE(report);
@@ -111,7 +111,7 @@ TEST(LifecycleReplay, ItsOwnConfigurationDecidesTheSame) {
 
 TEST(LifecycleReplay, BeginsWhereTheRingHasForgottenWhatWasBefore) {
   KeptRecording recording;
-  play_night(recording, 1);
+  record_night(recording, 1);
   ASSERT_GE(recording.segments.size(), 3U);
   for (std::size_t from = 1; from < recording.segments.size(); ++from) {
     const auto report = replay_lifecycle(recording.file(from));
@@ -121,7 +121,7 @@ TEST(LifecycleReplay, BeginsWhereTheRingHasForgottenWhatWasBefore) {
 
 TEST(LifecycleReplay, ALeaderThatFollowsAnotherBeginsAnew) {
   KeptRecording recording;
-  play_night(recording, 1, true);
+  record_night(recording, 1, true);
   const auto report = replay_lifecycle(recording.file());
   EXPECT_EQ(problem_of(report), "");
   ASSERT_TRUE(report);
@@ -130,7 +130,7 @@ TEST(LifecycleReplay, ALeaderThatFollowsAnotherBeginsAnew) {
 
 TEST(LifecycleReplay, AnotherConfigurationDecidesOtherwise) {
   KeptRecording recording;
-  play_night(recording, 1);
+  record_night(recording, 1);
   const auto under = [&recording](auto change) {
     return replay_lifecycle(recording.file(), [change](const controllers::RecordedController& was) {
       controllers::RecordedController other = was;
@@ -162,7 +162,7 @@ TEST(LifecycleReplay, AnotherConfigurationDecidesOtherwise) {
 
 TEST(LifecycleReplay, SaysWhatASettingWouldHaveCost) {
   KeptRecording recording;
-  play_night(recording, 1);
+  record_night(recording, 1);
   const std::string file = recording.file();
   const auto cost = [&file](const Choice& choice) { return cost_of_recording(file, choice).value_or(Cost()); };
   const Cost as_it_is = cost({});
@@ -204,7 +204,7 @@ TEST(LifecycleReplay, WhatFoundNoRoomIsAGap) {
 
 TEST(LifecycleReplay, RefusesWhatIsNone) {
   KeptRecording recording;
-  play_night(recording, 1);
+  record_night(recording, 1);
   const std::string file = recording.file();
   EXPECT_EQ(replay_lifecycle("nothing").error().message, "not a recording of a controller, or one of another version");
   EXPECT_EQ(replay_lifecycle(recording::kControllerKind.header).error().message, "the recording holds nothing");
@@ -219,7 +219,7 @@ TEST(LifecycleReplay, RefusesWhatIsNone) {
   controllers::ControllerState state;
   ASSERT_TRUE(recording::append_frame(without, controllers::encode_record(state)));
   EXPECT_EQ(replay_lifecycle(without).error().message,
-            "a controller that looks at its nodes more often than every 100 ms");
+            "a controller that checks its nodes more often than every 100 ms");
   without = recording::kControllerKind.header;
   state.controller.node_monitor_period = seconds(5);
   ASSERT_TRUE(recording::append_frame(without, controllers::encode_record(state)));
@@ -227,9 +227,9 @@ TEST(LifecycleReplay, RefusesWhatIsNone) {
   ASSERT_TRUE(recording::append_frame(
       still, controllers::encode_record(controllers::NodeGone{{Instant(hours(9'000)), WallTime()}, "n"})));
   EXPECT_EQ(replay_lifecycle(still).error().message, "nothing happens in the recording for more than a month");
-  controllers::Heard heard;
-  heard.signs.push_back({.node = 7});
-  ASSERT_TRUE(recording::append_frame(without, controllers::encode_record(heard)));
+  controllers::SignsOfLife heartbeats;
+  heartbeats.signs.push_back({.node = 7});
+  ASSERT_TRUE(recording::append_frame(without, controllers::encode_record(heartbeats)));
   EXPECT_EQ(replay_lifecycle(without).error().message, "a heartbeat of node 7, of 0");
 }
 

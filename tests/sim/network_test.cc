@@ -25,7 +25,7 @@ class Connections : public ::testing::Test {
     connection_ = cluster_.network().connect("probe", {"probe", "", {"system:masters"}});
   }
 
-  /// Known to be broken, and up again, before anything on its way has arrived.
+  /// Breaks the connection, which both sides notice, and restores it before anything in transit has arrived.
   void break_connection() {
     cluster_.network().partition("probe");
     cluster_.network().heal("probe");
@@ -56,7 +56,7 @@ TEST_F(Connections, ARequestThatArrivesAfterItsConnectionBrokeHasNoSecondAnswer)
   EXPECT_FALSE(done->response);
 }
 
-TEST_F(Connections, AWatchThatArrivesAfterItsConnectionBrokeIsNotHeardOfAgain) {
+TEST_F(Connections, AWatchThatArrivesAfterItsConnectionBrokeIsNotReportedAgain) {
   connection_->execute(client::OpenWatch{1, {.target = "/api/v1/nodes?watch=1"}}, listener_);
   break_connection();
   cluster_.run_for(minutes(1));
@@ -90,15 +90,15 @@ TEST_F(Connections, AWayThatIsCutStaysSoUntilItIsHealed) {
   cluster_.run_for(seconds(10));
   cluster_.network().partition("probe");
   cluster_.run_for(seconds(10));
-  const std::size_t heard = listener_.events.size();
+  const std::size_t received = listener_.events.size();
   cluster_.network().partition("probe", Cut::kToServer);
   cluster_.patch("/api/v1/nodes/node-00000",
                  api::Json::object({{"spec", api::Json::object({{"unschedulable", true}})}}));
   cluster_.run_for(seconds(10));
-  EXPECT_EQ(listener_.events.size(), heard) << "what came now would follow a gap";
+  EXPECT_EQ(listener_.events.size(), received) << "what came now would follow a gap";
   cluster_.network().heal("probe");
   cluster_.run_for(seconds(1));
-  ASSERT_EQ(listener_.events.size(), heard + 1);
+  ASSERT_EQ(listener_.events.size(), received + 1);
   EXPECT_TRUE(std::holds_alternative<client::WatchEnded>(listener_.events.back()));
 }
 

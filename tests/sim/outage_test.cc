@@ -57,7 +57,7 @@ class Witness {
   std::uint64_t renewals_ = 0;
 };
 
-/// Nodes with a condition that says they are ill, or a taint of it.
+/// Nodes with a condition or taint of a failure.
 std::set<std::string> ill_nodes(const World& world) {
   std::set<std::string> ill;
   for (const auto& [name, node] : world.nodes()) {
@@ -138,7 +138,7 @@ TEST(Outage, FiveMinutesWithoutAnApiServer) {
   EXPECT_LT(marked, kNodes / 2U);
 }
 
-TEST(Outage, WithDoubtNobodyIsMarked) {
+TEST(Outage, WithDoubtNoNodeIsMarked) {
   ClusterOptions options = calm_cluster();
   options.controllers.brakes.stall_share = 0.5;
   options.controllers.brakes.stall_max = minutes(15);

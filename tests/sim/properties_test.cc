@@ -1,4 +1,4 @@
-// The named properties: their table, and that each audit finds what it is there for.
+// The named properties: their table, and that each audit finds the violations for which it was written.
 #include "api/object/taint.h"
 #include "sim/properties/act_audit.h"
 #include "sim/properties/budget_audit.h"
@@ -25,7 +25,7 @@ Now at(int second) {
   return {Instant(seconds(second)), WallTime(seconds(second))};
 }
 
-TEST(Properties, HaveOneNameEachAndStandInTheDocumentation) {
+TEST(Properties, HaveOneNameEachAndAreInTheDocumentation) {
   std::ifstream stream("docs/properties.md");  // tests run in the project folder
   std::set<std::string> documented;
   for (std::string line; std::getline(stream, line) && !line.starts_with("## ");) {
@@ -193,15 +193,15 @@ TEST_F(Audits, LetAllGoThatAreAboveLimitsOfTheirOwn) {
   EXPECT_EQ(found(), std::set{Property::kEvictionsResume});
 }
 
-TEST(Verdicts, TellKindsOfObjectsApart) {
+TEST(Verdicts, DifferByKindOfObject) {
   Verdicts verdicts;
   const Now now = at(1);
-  verdicts.violate({Property::kComesToRest, "Pod"}, now, "a pod stays");
-  verdicts.violate({Property::kComesToRest, "Node"}, now, "a node is not ready");
-  verdicts.violate({Property::kComesToRest, "Pod"}, now, "another pod stays");
+  verdicts.violate({Property::kReachesRest, "Pod"}, now, "a pod stays");
+  verdicts.violate({Property::kReachesRest, "Node"}, now, "a node is not ready");
+  verdicts.violate({Property::kReachesRest, "Pod"}, now, "another pod stays");
   verdicts.violate(Property::kTaintRate, now, "too many");
   const std::vector<Violated> kinds{
-      {Property::kComesToRest, "Pod"}, {Property::kComesToRest, "Node"}, {Property::kTaintRate, "Node"}};
+      {Property::kReachesRest, "Pod"}, {Property::kReachesRest, "Node"}, {Property::kTaintRate, "Node"}};
   EXPECT_EQ(verdicts.kinds(), kinds);
   EXPECT_EQ(collection_of("/registry/pods/default/web-1"), "/registry/pods/");
   EXPECT_EQ(collection_of("/registry/pods/"), "/registry/pods/");
@@ -241,7 +241,7 @@ TEST_F(Budgets, FindAnEvictionTooMany) {
   EXPECT_EQ(found(), std::set{Property::kBudgetsKept});
 }
 
-TEST_F(Budgets, LetPassWhatNobodyMayKnowYet) {
+TEST_F(Budgets, AllowEvictionsBeforeTheChangeIsKnown) {
   audit_.on_pod(pods_.data(), nullptr, at(60));
   evict(pods_[1], at(61));
   EXPECT_TRUE(found().empty());
@@ -340,7 +340,7 @@ TEST_F(Rollouts, MayNotCountPodsThatAreAboutToGo) {
   resize("old", 4, 5, at(4));
   ready("new-0", "new", at(5));
   EXPECT_TRUE(found().empty());
-  resize("old", 2, 5, at(6));  // five old ones and a new one are available, one of which goes
+  resize("old", 2, 5, at(6));  // five old ones and a new one are available, and an old one is deleted
   EXPECT_EQ(found(), std::set{Property::kRolloutAvailability});
 }
 

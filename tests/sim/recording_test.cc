@@ -39,7 +39,7 @@ struct Episode {
   }
 };
 
-Episode play(std::uint64_t seed) {
+Episode run_episode(std::uint64_t seed) {
   Episode episode;
   ClusterOptions options;
   options.seed = seed;
@@ -53,7 +53,7 @@ Episode play(std::uint64_t seed) {
 
 TEST(Recordings, OfASimulatedNodeReplayToTheSameDecisions) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    const Episode episode = play(seed);
+    const Episode episode = run_episode(seed);
     ASSERT_EQ(episode.recordings.size(), 3u);
     for (const auto& [node, recording] : episode.recordings) EXPECT_EQ(recording.replay_problem(), "") << node;
     const auto report = agent::replay_recording(episode.of_the_hog().file());
@@ -67,7 +67,7 @@ TEST(Recordings, OfASimulatedNodeReplayToTheSameDecisions) {
 }
 
 TEST(Recordings, OfASimulatedNodeSayWhatAnotherThresholdWouldHaveDone) {
-  const Episode episode = play(1);
+  const Episode episode = run_episode(1);
   const auto report = agent::replay_recording(episode.of_the_hog().file(),
                                               [](const agent::RecordedNode& node) -> Result<agent::EvictionOptions> {
                                                 agent::EvictionOptions options = node.options;
@@ -97,7 +97,7 @@ ConfigChoice config_of(const std::string& text) {
 }
 
 TEST(Recordings, SayWhatASettingWouldHaveCost) {
-  const std::string file = play(1).of_the_hog().file();
+  const std::string file = run_episode(1).of_the_hog().file();
   ASSERT_TRUE(is_recording(file));
   EXPECT_FALSE(is_recording("name: a scenario\n"));
   const Cost as_it_is = cost_of_recorded(file, {});
@@ -127,7 +127,7 @@ TEST(Recordings, SayWhatASettingWouldHaveCost) {
 }
 
 TEST(Recordings, AFileWithAgentsIsAWholeConfigurationOfTheRecordedNode) {
-  const std::string file = play(1).of_the_hog().file();
+  const std::string file = run_episode(1).of_the_hog().file();
   const auto report = agent::replay_recording(file);
   ASSERT_TRUE(report) << report.error().text();
   ASSERT_LT(report->node.memory, gibibytes(1)) << "its default threshold is another one than that of larger nodes";
@@ -144,15 +144,15 @@ TEST(Recordings, AFileWithAgentsIsAWholeConfigurationOfTheRecordedNode) {
   EXPECT_EQ(cost_of_recorded(file, config).kept_free, Bytes(report->node.memory.count() / 4));
 }
 
-TEST(Recordings, AReplayThatIsToldToStopEnds) {
+TEST(Recordings, AReplayThatIsRequestedToStopEnds) {
   const auto stopped =
-      cost_of_recording(play(1).of_the_hog().file(), {}, [](std::size_t, std::size_t) { return false; });
+      cost_of_recording(run_episode(1).of_the_hog().file(), {}, [](std::size_t, std::size_t) { return false; });
   ASSERT_FALSE(stopped);
   EXPECT_EQ(stopped.error().code, ErrorCode::kServiceUnavailable);
 }
 
 TEST(Recordings, SayNothingOfReservationsAndOfWhatIsDamaged) {
-  const std::string file = play(1).of_the_hog().file();
+  const std::string file = run_episode(1).of_the_hog().file();
   const auto reserved = cost_of_recording(file, {{}, "1Gi", {}});
   ASSERT_FALSE(reserved);
   EXPECT_EQ(reserved.error().text(),

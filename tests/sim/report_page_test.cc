@@ -56,6 +56,11 @@ TEST(ReportPage, NamesThatWouldBeMarkupStayText) {
   run.nodes[0].name = attack;
   run.events.push_back({.at_ms = 1, .kind = EventKind::kEvicted, .node = 0, .subject = attack, .text = attack});
   run.violations.push_back(attack);
+  run.summary = {.verdict = attack,
+                 .is_good = false,
+                 .sentences = {attack},
+                 .expectations = {{true, attack, attack}},
+                 .figures = {{attack, attack, attack, true}}};
   run.brakes.push_back(attack);
   run.decisions.push_back({.at_ms = 1, .node = 0, .decision = {}});
   run.decisions.back().decision.message = attack;
@@ -69,7 +74,7 @@ TEST(ReportPage, NamesThatWouldBeMarkupStayText) {
   const api::Json data = data_of(page);
   const api::Json* runs = data.find("runs");
   ASSERT_NE(runs, nullptr);
-  EXPECT_EQ((*runs->if_array())[0].string_at({"name"}), attack);  // and nothing of it is lost
+  EXPECT_EQ((*runs->if_array())[0].string_at({"name"}), attack);  // and no byte is lost
 }
 
 TEST(ReportPage, NoPlaceOfTheFrameIsLeft) {
@@ -79,7 +84,7 @@ TEST(ReportPage, NoPlaceOfTheFrameIsLeft) {
     EXPECT_EQ(page.find(place), std::string::npos) << place;
 }
 
-TEST(ReportPage, AsksNobodyForAnything) {
+TEST(ReportPage, LoadsNothingFromOtherServers) {
   const std::string page = report_page("t", std::vector{small_run()}, plain);
   EXPECT_NE(page.find("default-src 'none'; script-src 'sha256-"), std::string::npos);
   EXPECT_EQ(page.find("unsafe"), std::string::npos);
@@ -105,13 +110,29 @@ TEST(ReportPage, AnEmptyRunIsComplete) {
   }
 }
 
-TEST(ReportPage, MemoryIsInLooksAndSteps) {
+TEST(ReportPage, MemoryIsInSamplesAndSteps) {
   RunHistory run = small_run();
   run.sample_ms = 5000;
   run.nodes[0].memory_kib = 8192;  // a step is 2 KiB
   run.nodes[0].available_kib = {{0, -1}, {5000, 8192}, {20'000, 101}};
   const std::string data = page_data(std::vector{run}, plain);
   EXPECT_NE(data.find(R"(["n1",0,8192,-1,[0,1],[0,-1,1,4096,3,50]])"), std::string::npos) << data;
+}
+
+TEST(ReportPage, TheResultAndTheBeginningOfItsClockAreInIt) {
+  RunHistory run = small_run();
+  run.timeline_ms = 45'000;
+  run.summary = {.verdict = "passed",
+                 .is_good = true,
+                 .sentences = {"All was well."},
+                 .expectations = {{false, "flips == 0", "flips was 2"}},
+                 .figures = {{"10m29s", "until", {}, true}}};
+  const std::string data = page_data(std::vector{run}, plain);
+  EXPECT_NE(data.find(R"("timeline":45000)"), std::string::npos) << data;
+  EXPECT_NE(data.find(R"("summary":{"verdict":"passed","good":1,"sentences":["All was well."],)"
+                      R"("expectations":[[0,"flips == 0","flips was 2"]],"figures":[["10m29s","until",1]]})"),
+            std::string::npos)
+      << data;
 }
 
 TEST(ReportPage, LinesThatDecisionsShareAreThereOnce) {
@@ -145,8 +166,8 @@ TEST(ReportPage, FiveThousandNodesForAnHourStaySmall) {
       made.state.insert(
           made.state.end(),
           {{600'000, 2217}, {650'000, 2303}, {660'000 + node * 10, 2559}, {2'400'000, 511}, {2'403'000, 169}});
-    for (std::int32_t look = 0; look < 360; ++look)
-      made.available_kib.push_back({look * 10'000, (60 << 20) - (look * 7919 + node * 104'729) % (20 << 20)});
+    for (std::int32_t sample = 0; sample < 360; ++sample)
+      made.available_kib.push_back({sample * 10'000, (60 << 20) - (sample * 7919 + node * 104'729) % (20 << 20)});
   }
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(RunHistory::kEventsMax); ++i)
     run.events.push_back({i * 100, EventKind::kDeleted, i % 5000, fmt::format("default/web-{:05}", i),

@@ -37,7 +37,8 @@ expect: [evicted == 0]
 Advice advice_of(const Choice& choice) {
   const auto scenario = with_choice(leak(), choice);
   EXPECT_TRUE(scenario) << scenario.error().text();
-  return {.choice = choice, .cost = cost_of(*scenario, play(*scenario, {})), .impossible = {}, .worse_than = {}};
+  return {
+      .choice = choice, .cost = cost_of(*scenario, run_scenario(*scenario, {})), .impossible = {}, .worse_than = {}};
 }
 
 TEST(Advice, TriesEverythingAsItIsAndEveryCombination) {

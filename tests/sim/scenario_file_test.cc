@@ -1,4 +1,4 @@
-// Scenario files: what they say, and what is wrong with one, with its place.
+// Scenario files: parsing, and errors with their place.
 #include "sim/scenario/outcome.h"
 #include "sim/scenario/parser.h"
 #include "sim/scenario/printer.h"
@@ -124,7 +124,7 @@ TEST(Expectation, MatchesNames) {
   EXPECT_FALSE(matches_glob("default*", "default/db-0"));
 }
 
-TEST(Expectation, IsJudgedByWhatHappenedBefore) {
+TEST(Expectation, IsEvaluatedByWhatHappenedBefore) {
   RunOutcome outcome;
   outcome.happenings = {{.at = minutes(1),
                          .kind = HappeningKind::kEvicted,
@@ -140,14 +140,14 @@ TEST(Expectation, IsJudgedByWhatHappenedBefore) {
                          .zone = {},
                          .owner = {},
                          .reason = {}}};
-  const auto held = [&outcome](std::string_view text) { return judge(*parse_expectation(text), outcome).held; };
+  const auto held = [&outcome](std::string_view text) { return evaluate(*parse_expectation(text), outcome).held; };
   EXPECT_TRUE(held("evicted <= 1 before 5m"));
   EXPECT_FALSE(held("evicted <= 1"));
   EXPECT_TRUE(held("evicted == 2 before 7m"));
   EXPECT_FALSE(held("evicted > 2"));
   EXPECT_TRUE(held("taints == 0"));
-  EXPECT_FALSE(judge(*parse_prohibition("default/b evicted"), outcome).held);
-  EXPECT_TRUE(judge(*parse_prohibition("default/b evicted before 6m"), outcome).held);
+  EXPECT_FALSE(evaluate(*parse_prohibition("default/b evicted"), outcome).held);
+  EXPECT_TRUE(evaluate(*parse_prohibition("default/b evicted before 6m"), outcome).held);
   EXPECT_FALSE(held("recovered"));
   outcome.recovered_at = minutes(8);
   EXPECT_TRUE(held("recovered before 9m"));

@@ -95,7 +95,7 @@ std::string memory_of_template(const PlacedObject& placed) {
   return *container.find("command")->if_array()->at(2).if_string();
 }
 
-TEST(ClusterImport, DeploymentsComeAfterTheirReplicaSetsAndUseTheSame) {
+TEST(ClusterImport, DeploymentsFollowTheirReplicaSetsAndUseTheSame) {
   ImportOptions options;
   options.measured["shop/web-b-1"] = mebibytes(33);
   const auto inventory = import_cluster(rolled_shop(), options);
@@ -117,7 +117,7 @@ TEST(ClusterImport, DeploymentsRollWhatTheyOwned) {
     const auto scenario =
         parse_scenario("s.yaml", "name: x\ncluster: {import: shop.json}\nsettle: 30s\nduration: 2m\n" + timeline, read);
     EXPECT_TRUE(scenario) << scenario.error().text();
-    const RunOutcome outcome = play(*scenario, {.seed = 1, .go_on = {}});
+    const RunOutcome outcome = run_scenario(*scenario, {.seed = 1, .should_continue = {}});
     EXPECT_TRUE(outcome.violations.empty());
     EXPECT_TRUE(outcome.unplaced.empty());
     EXPECT_EQ(outcome.pods, 2U);
@@ -128,7 +128,7 @@ TEST(ClusterImport, DeploymentsRollWhatTheyOwned) {
   EXPECT_EQ(replaced("timeline:\n- {at: 10s, undo: shop/web}\n"), 2U) << "to the one that had no pods";
 }
 
-TEST(ClusterImport, LoadComesFromProfileThenMeasurementThenRequests) {
+TEST(ClusterImport, LoadIsOfTheProfileThenMeasurementThenRequests) {
   ImportOptions options;
   EXPECT_EQ(memory_of(*import_cluster(shop(), options), "db-0"), std::to_string(mebibytes(300).count()));
   options.measured["shop/db-0"] = mebibytes(77);
@@ -150,7 +150,7 @@ TEST(ClusterImport, ListsOfAnApiServerAreTheSameCluster) {
     by_kind[std::string(item.string_at({"kind"})) + " " + std::string(item.string_at({"apiVersion"}))].push_back(item);
   for (const auto& [name, items] : by_kind) {
     const std::size_t blank = name.find(' ');
-    // Items of a typed list name neither; and a list may come in pages.
+    // Items of a typed list have neither kind nor apiVersion; a list may have several pages.
     for (api::Json item : items) {
       item.if_object()->erase("kind");
       item.if_object()->erase("apiVersion");

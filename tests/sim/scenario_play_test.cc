@@ -3,6 +3,7 @@
 #include "sim/scenario/parser.h"
 #include "sim/scenario/player.h"
 #include "sim/scenario/printer.h"
+#include "sim/scenario/summary.h"
 
 #include <gtest/gtest.h>
 
@@ -51,7 +52,7 @@ void expect_all(const RunOutcome& outcome) {
 class Named : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Named, HoldsWhatItExpects) {
-  expect_all(play(load("tests/scenarios/" + GetParam() + ".yaml"), {.seed = 1, .go_on = {}}));
+  expect_all(run_scenario(load("tests/scenarios/" + GetParam() + ".yaml"), {.seed = 1, .should_continue = {}}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Scenarios, Named, ::testing::Values("memory-leak", "imported-zone"));
@@ -66,13 +67,13 @@ TEST(EvictLoop, SlowsDownWithTheBackoff) {
     }
     return by_owner;
   };
-  const RunOutcome with = play(scenario, {.seed = 1, .go_on = {}});
+  const RunOutcome with = run_scenario(scenario, {.seed = 1, .should_continue = {}});
   expect_all(with);
   auto few = evictions(with);
   scenario.config.controllers.eviction_backoff = false;
-  scenario.duration = seconds(20);  // an hour of it takes the processor an hour
+  scenario.duration = seconds(20);  // an hour of the scenario takes an hour of processor time
   scenario.expectations.clear();
-  const RunOutcome without = play(scenario, {.seed = 1, .go_on = {}});
+  const RunOutcome without = run_scenario(scenario, {.seed = 1, .should_continue = {}});
   expect_all(without);
   auto many = evictions(without);
   EXPECT_GT(many["ReplicaSet/default/pinned"], 100U) << "in twenty seconds, replaced at once";
@@ -87,9 +88,9 @@ class SmallIncident : public ::testing::TestWithParam<std::string> {};
 TEST_P(SmallIncident, RecoversAndBrakesOnlyHold) {
   Scenario scenario = load("examples/incidents/" + GetParam() + ".yaml");
   std::get<GeneratedCluster>(scenario.cluster).nodes = 9;
-  const RunOutcome off = play(scenario, {.seed = 1, .go_on = {}});
+  const RunOutcome off = run_scenario(scenario, {.seed = 1, .should_continue = {}});
   set_brakes(scenario.config.controllers, true);
-  const RunOutcome on = play(scenario, {.seed = 1, .go_on = {}});
+  const RunOutcome on = run_scenario(scenario, {.seed = 1, .should_continue = {}});
   expect_all(off);
   expect_all(on);
   for (const HappeningKind kind : {HappeningKind::kFlip, HappeningKind::kTaint, HappeningKind::kDeleted}) {
@@ -102,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(Incidents, SmallIncident, ::testing::Values("lost-lease
 TEST(ZoneOutage, OnlyTheDeadZoneIsTouchedAndAllRecovers) {
   Scenario scenario = load("examples/incidents/zone-outage.yaml");
   std::get<GeneratedCluster>(scenario.cluster).nodes = 12;
-  const RunOutcome outcome = play(scenario, {.seed = 1, .go_on = {}});
+  const RunOutcome outcome = run_scenario(scenario, {.seed = 1, .should_continue = {}});
   expect_all(outcome);
   EXPECT_EQ(outcome.count(HappeningKind::kFlip), 4U);
   EXPECT_EQ(outcome.tainted_nodes_max, 4U);
@@ -130,12 +131,12 @@ Scenario rollout_outage() {
   return scenario;
 }
 
-TEST(RolloutOutage, LeavesWhatTheStrategyPromises) {
+TEST(RolloutOutage, KeepsWhatTheStrategyPromises) {
   const Scenario scenario = rollout_outage();
   const auto [first, last] = rollout_seeds();
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    const RunOutcome outcome = play(scenario, {.seed = seed, .go_on = {}});
+    const RunOutcome outcome = run_scenario(scenario, {.seed = seed, .should_continue = {}});
     expect_all(outcome);
     std::set<std::string> owners;
     for (const Happening& each : outcome.happenings) {
@@ -150,11 +151,12 @@ TEST(Rollout, ThatFitsNowhereHangsUntilItIsUndone) {
       "name: x\ncluster: {nodes: 3, zones: 1, workloads: [{deployment: web, replicas: 4, maxUnavailable: 1, maxSurge: "
       "25%}]}\nsettle: 30s\nduration: 4m\n"
       "timeline:\n- {at: 10s, rollout: {deployment: default/web, memory: 20Mi, memoryRequest: 1Ti}}\n";
-  const RunOutcome hangs = play(made(text + "expect: [unplaced >= 1]"), {.seed = 1, .go_on = {}});
+  const RunOutcome hangs = run_scenario(made(text + "expect: [unplaced >= 1]"), {.seed = 1, .should_continue = {}});
   expect_all(hangs);
   EXPECT_FALSE(hangs.recovered_at);
   const RunOutcome undone =
-      play(made(text + "- {at: 1m, undo: default/web}\nexpect: [unplaced >= 1, recovered]"), {.seed = 1, .go_on = {}});
+      run_scenario(made(text + "- {at: 1m, undo: default/web}\nexpect: [unplaced >= 1, recovered]"),
+                   {.seed = 1, .should_continue = {}});
   expect_all(undone);
   EXPECT_TRUE(undone.unplaced.empty());
 }
@@ -162,11 +164,11 @@ TEST(Rollout, ThatFitsNowhereHangsUntilItIsUndone) {
 TEST(Rollout, WaitsWhileItIsPaused) {
   const auto replaced = [](const std::string& more) {
     const RunOutcome outcome =
-        play(made("name: x\ncluster: {nodes: 3, zones: 1, workloads: [{deployment: web, replicas: "
-                  "4}]}\nsettle: 30s\nduration: 2m\ntimeline:\n- {at: 10s, pause: "
-                  "default/web}\n- {at: 20s, rollout: {deployment: default/web}}\n" +
-                  more),
-             {.seed = 1, .go_on = {}});
+        run_scenario(made("name: x\ncluster: {nodes: 3, zones: 1, workloads: [{deployment: web, replicas: "
+                          "4}]}\nsettle: 30s\nduration: 2m\ntimeline:\n- {at: 10s, pause: "
+                          "default/web}\n- {at: 20s, rollout: {deployment: default/web}}\n" +
+                          more),
+                     {.seed = 1, .should_continue = {}});
     expect_all(outcome);
     return outcome.count(HappeningKind::kDeleted);
   };
@@ -191,11 +193,11 @@ constexpr const char* kShort =
     "name: x\ncluster: {nodes: 4, zones: 2}\nsettle: 30s\nduration: 4m\n"
     "timeline: [{at: 0s, partition: {zone: zone-0}, for: 2m}]";
 
-TEST(Play, TheSameSeedIsTheSameRunAndAnotherIsNot) {
+TEST(RunScenario, TheSameSeedIsTheSameRunAndAnotherIsNot) {
   const Scenario scenario = made(kShort);
-  const RunOutcome first = play(scenario, {.seed = 7, .go_on = {}});
-  EXPECT_EQ(first.trace_hash, play(scenario, {.seed = 7, .go_on = {}}).trace_hash);
-  EXPECT_NE(first.trace_hash, play(scenario, {.seed = 8, .go_on = {}}).trace_hash);
+  const RunOutcome first = run_scenario(scenario, {.seed = 7, .should_continue = {}});
+  EXPECT_EQ(first.trace_hash, run_scenario(scenario, {.seed = 7, .should_continue = {}}).trace_hash);
+  EXPECT_NE(first.trace_hash, run_scenario(scenario, {.seed = 8, .should_continue = {}}).trace_hash);
 }
 
 class Watching final : public RunObserver {
@@ -210,27 +212,28 @@ class Watching final : public RunObserver {
   std::size_t nodes = 0;
 };
 
-TEST(Play, WhoLooksChangesNothing) {
+TEST(RunScenario, AnObserverChangesNothing) {
   const Scenario scenario = made(kShort);
   Watching observer;
-  const RunOutcome outcome = play(scenario, {.seed = 7, .observer = &observer, .go_on = {}});
-  EXPECT_EQ(outcome.trace_hash, play(scenario, {.seed = 7, .go_on = {}}).trace_hash);
+  const RunOutcome outcome = run_scenario(scenario, {.seed = 7, .observer = &observer, .should_continue = {}});
+  EXPECT_EQ(outcome.trace_hash, run_scenario(scenario, {.seed = 7, .should_continue = {}}).trace_hash);
   EXPECT_EQ(observer.writes, outcome.writes);
   EXPECT_EQ(observer.nodes, 4U);
 }
 
-TEST(Play, EndsWhereItIsTold) {
+TEST(RunScenario, EndsWhereItIsRequested) {
   int asked = 0;
-  const RunOutcome outcome = play(made(kShort), {.seed = 1, .go_on = [&asked](double) { return ++asked < 5; }});
+  const RunOutcome outcome =
+      run_scenario(made(kShort), {.seed = 1, .should_continue = [&asked](double) { return ++asked < 5; }});
   EXPECT_TRUE(outcome.interrupted);
   EXPECT_EQ(asked, 5);
 }
 
-TEST(Play, AOneWayCutTowardsTheServerSilencesNodes) {
-  const RunOutcome outcome = play(
+TEST(RunScenario, AOneWayCutTowardsTheServerSilencesNodes) {
+  const RunOutcome outcome = run_scenario(
       made("name: x\ncluster: {nodes: 4, zones: 2}\nsettle: 30s\n"
            "timeline: [{at: 0s, partition: {only: [0], way: toServer}, for: 2m}]\nexpect: [flips == 1, recovered]"),
-      {.seed = 1, .go_on = {}});
+      {.seed = 1, .should_continue = {}});
   expect_all(outcome);
 }
 
@@ -242,7 +245,7 @@ std::vector<std::string> evicted_in(const RunOutcome& outcome) {
   return pods;
 }
 
-/// Two machines, each with one of these pods and one that is left alone.
+/// Two machines, each with one of these pods and another one that is not changed.
 std::string short_of(const std::string& threshold, const std::string& event, const std::string& expected) {
   return R"(
 name: short
@@ -266,29 +269,29 @@ expect:
 )" + expected;
 }
 
-TEST(Play, WhoFillsADiskIsEvictedAndGivesItBack) {
-  const RunOutcome outcome =
-      play(made(short_of("nodefs.available: 10%", "{at: 1m, disk: {pods: default/hog-*, to: 30Gi, rate: 100Mi/s}}",
-                         "- evicted == 1\n- recovered before 9m\n")),
-           {.seed = 1, .go_on = {}});
+TEST(RunScenario, WhoFillsADiskIsEvictedAndGivesItBack) {
+  const RunOutcome outcome = run_scenario(
+      made(short_of("nodefs.available: 10%", "{at: 1m, disk: {pods: default/hog-*, to: 30Gi, rate: 100Mi/s}}",
+                    "- evicted == 1\n- recovered before 9m\n")),
+      {.seed = 1, .should_continue = {}});
   expect_all(outcome);
   const auto evicted = evicted_in(outcome);
   ASSERT_EQ(evicted.size(), 1U);
   EXPECT_TRUE(evicted[0].contains("low on resource: ephemeral-storage")) << evicted[0];
 }
 
-TEST(Play, ADiskThatIsGivenBackInTimeEvictsNobody) {
-  expect_all(
-      play(made(short_of("nodefs.available: 10%", "{at: 1m, for: 1m, disk: {pods: default/hog-*, to: 10Gi, over: 30s}}",
-                         "- evicted == 0\n")),
-           {.seed = 1, .go_on = {}}));
+TEST(RunScenario, ADiskThatIsReclaimedInTimeEvictsNoPod) {
+  expect_all(run_scenario(
+      made(short_of("nodefs.available: 10%", "{at: 1m, for: 1m, disk: {pods: default/hog-*, to: 10Gi, over: 30s}}",
+                    "- evicted == 0\n")),
+      {.seed = 1, .should_continue = {}}));
 }
 
-TEST(Play, WhoForksTooOftenIsEvicted) {
+TEST(RunScenario, WhoForksTooOftenIsEvicted) {
   const RunOutcome outcome =
-      play(made(short_of("pid.available: 20%", "{at: 1m, fork: {pods: default/hog-*, to: 32000, rate: 500}}",
-                         "- evicted == 1\n- recovered before 9m\n")),
-           {.seed = 1, .go_on = {}});
+      run_scenario(made(short_of("pid.available: 20%", "{at: 1m, fork: {pods: default/hog-*, to: 32000, rate: 500}}",
+                                 "- evicted == 1\n- recovered before 9m\n")),
+                   {.seed = 1, .should_continue = {}});
   expect_all(outcome);
   const auto evicted = evicted_in(outcome);
   ASSERT_EQ(evicted.size(), 1U);
@@ -304,13 +307,13 @@ std::optional<Duration> first_eviction(const RunOutcome& outcome) {
 }
 
 /// The same reader of files, without relief and with it; its page cache grows to more than its node has.
-TEST(Relief, APageCacheThatCountsAsWorkingSetEvictsNobody) {
+TEST(Relief, APageCacheThatCountsAsWorkingSetEvictsNoPod) {
   Scenario scenario = load("tests/scenarios/page-cache.yaml");
-  const RunOutcome with = play(scenario, {.seed = 1, .go_on = {}});
+  const RunOutcome with = run_scenario(scenario, {.seed = 1, .should_continue = {}});
   expect_all(with);
   scenario.config.agents->eviction.relief = eviction::Relief::kOff;
   scenario.expectations.clear();
-  const RunOutcome without = play(scenario, {.seed = 1, .go_on = {}});
+  const RunOutcome without = run_scenario(scenario, {.seed = 1, .should_continue = {}});
   expect_all(without);
   const auto evicted = [](const RunOutcome& outcome) {
     return std::ranges::count(outcome.happenings, HappeningKind::kEvicted, &Happening::kind);
@@ -332,8 +335,8 @@ duration: 2m
 expect: [oomKills == 0, evicted == 1 before 1m]
 )");
   };
-  const RunOutcome without = play(scenario("false"), {.seed = 1, .go_on = {}});
-  const RunOutcome with = play(scenario("true"), {.seed = 1, .go_on = {}});
+  const RunOutcome without = run_scenario(scenario("false"), {.seed = 1, .should_continue = {}});
+  const RunOutcome with = run_scenario(scenario("true"), {.seed = 1, .should_continue = {}});
   expect_all(without);
   expect_all(with);
   const auto usual = first_eviction(without);
@@ -342,7 +345,7 @@ expect: [oomKills == 0, evicted == 1 before 1m]
   EXPECT_LE(*relieved, *usual + seconds(1));
 }
 
-TEST(Play, WhatReadsFilesIsPrintedAsItWasRead) {
+TEST(RunScenario, WhatReadsFilesIsPrintedAsItWasRead) {
   const Scenario scenario = made(R"(
 name: reader
 cluster: {nodes: 1, zones: 1}
@@ -355,7 +358,7 @@ timeline: [{at: 10s, for: 1m, cache: {pods: default/web-*, to: 500Mi, rate: 5Mi/
   EXPECT_EQ(scenario_yaml(made(text)), text);
 }
 
-TEST(Play, WhatFillsDisksAndForksIsPrintedAsItWasRead) {
+TEST(RunScenario, WhatFillsDisksAndForksIsPrintedAsItWasRead) {
   const Scenario scenario =
       made(short_of("nodefs.available: 10%",
                     "{at: 1m, disk: {pods: default/hog-*, label: app=hog, first: 1, to: 1Gi, rate: 1Mi/s}}\n- {at: 2m, "
@@ -366,11 +369,11 @@ TEST(Play, WhatFillsDisksAndForksIsPrintedAsItWasRead) {
   EXPECT_TRUE(printed.contains("1Mi/s") && printed.contains("fork") && printed.contains("disk: 20480Mi")) << printed;
 }
 
-TEST(Play, DrainKeepsToTheBudgetAndEndsWithoutPods) {
-  const RunOutcome outcome =
-      play(made("name: x\ncluster: {nodes: 3, zones: 1, workloads: [{replicaSet: web, replicas: 6, minAvailable: 5}]}\n"
-                "timeline: [{at: 0s, drain: {only: [0]}}]\nexpect: [deletions >= 1, deletions <= 6, recovered]"),
-           {.seed = 1, .go_on = {}});
+TEST(RunScenario, DrainKeepsToTheBudgetAndEndsWithoutPods) {
+  const RunOutcome outcome = run_scenario(
+      made("name: x\ncluster: {nodes: 3, zones: 1, workloads: [{replicaSet: web, replicas: 6, minAvailable: 5}]}\n"
+           "timeline: [{at: 0s, drain: {only: [0]}}]\nexpect: [deletions >= 1, deletions <= 6, recovered]"),
+      {.seed = 1, .should_continue = {}});
   expect_all(outcome);
   for (const Happening& each : outcome.happenings) {
     if (each.kind == HappeningKind::kDeleted) EXPECT_EQ(each.node, "node-00000");
@@ -379,34 +382,36 @@ TEST(Play, DrainKeepsToTheBudgetAndEndsWithoutPods) {
 
 /// One of two servers counts budgets. It ends before the pods of a node stop being ready; the other one takes its place
 /// 25 s later, and gets requests of evictions before that.
-TEST(Play, DrainKeepsToTheBudgetWhileNobodyCountsIt) {
+TEST(RunScenario, DrainKeepsToTheBudgetWithoutItsController) {
   for (const std::string server : {"server-0", "server-1"}) {
-    expect_all(play(made("name: x\nsettle: 20s\nduration: 2m\nconfig: {controllers: {nodeMonitorGracePeriod: 20s}}\n"
-                         "cluster: {nodes: 4, zones: 1, podsPerNode: 0, servers: 2, etcd: 3, workloads: [{replicaSet: "
-                         "web, replicas: 8, minAvailable: 5}]}\n"
-                         "timeline:\n- {at: 0s, crash: {only: [2, 3]}, for: 1m}\n- {at: 14s, crash: " +
-                         server +
-                         ", for: 46s}\n- {at: 32s, drain: {only: [0]}}\n"
-                         "expect: [deletions == 0 before 55s, deletions >= 2]"),
-                    {.seed = 1, .go_on = {}}));
+    expect_all(
+        run_scenario(made("name: x\nsettle: 20s\nduration: 2m\nconfig: {controllers: {nodeMonitorGracePeriod: 20s}}\n"
+                          "cluster: {nodes: 4, zones: 1, podsPerNode: 0, servers: 2, etcd: 3, workloads: [{replicaSet: "
+                          "web, replicas: 8, minAvailable: 5}]}\n"
+                          "timeline:\n- {at: 0s, crash: {only: [2, 3]}, for: 1m}\n- {at: 14s, crash: " +
+                          server +
+                          ", for: 46s}\n- {at: 32s, drain: {only: [0]}}\n"
+                          "expect: [deletions == 0 before 55s, deletions >= 2]"),
+                     {.seed = 1, .should_continue = {}}));
   }
 }
 
-TEST(Play, ScaleAndASlowAndAbsentServer) {
-  const RunOutcome outcome = play(
+TEST(RunScenario, ScaleAndASlowAndAbsentServer) {
+  const RunOutcome outcome = run_scenario(
       made("name: x\ncluster: {nodes: 3, zones: 1, podsPerNode: 1}\nsettle: 1m\n"
            "timeline: [{at: 0s, scale: {replicaSet: default/web, replicas: 1}}, {at: 1m, apiServer: away, for: 20s},"
            " {at: 2m, apiServer: {slow: 1s}, for: 1m}]\nexpect: [deletions == 2, flips == 0, recovered]"),
-      {.seed = 1, .go_on = {}});
+      {.seed = 1, .should_continue = {}});
   expect_all(outcome);
 }
 
-TEST(Play, ThatTheNodeIsFullEndsInAnExpectationThatFails) {
-  const RunOutcome outcome = play(made("name: x\ncluster: {nodes: 1, zones: 1, memory: 512Mi, workloads: [{replicaSet: "
-                                       "web, replicas: 1, memory: 20Mi}]}\n"
-                                       "settle: 1m\nduration: 3m\ntimeline: [{at: 10s, memory: {pods: default/web-*, "
-                                       "to: 900Mi}}]\nexpect: [oomKills == 0, evicted == 0]"),
-                                  {.seed = 1, .go_on = {}});
+TEST(RunScenario, ThatTheNodeIsFullEndsInAnExpectationThatFails) {
+  const RunOutcome outcome =
+      run_scenario(made("name: x\ncluster: {nodes: 1, zones: 1, memory: 512Mi, workloads: [{replicaSet: "
+                        "web, replicas: 1, memory: 20Mi}]}\n"
+                        "settle: 1m\nduration: 3m\ntimeline: [{at: 10s, memory: {pods: default/web-*, "
+                        "to: 900Mi}}]\nexpect: [oomKills == 0, evicted == 0]"),
+                   {.seed = 1, .should_continue = {}});
   EXPECT_FALSE(outcome.all_expectations_held());
 }
 
@@ -421,6 +426,88 @@ TEST(Comparison, PutsWhatDiffersFirst) {
   EXPECT_LT(comparison_text(a, b).find("taints"), comparison_text(a, b).find("flips"));
 }
 
+RunOutcome eventful() {
+  RunOutcome outcome{.scenario = "night", .story = "a zone is silent", .seed = 7, .nodes = 9, .pods = 30};
+  outcome.lasted = seconds(1080);
+  for (int i = 0; i < 7; ++i) {
+    outcome.happenings.push_back({.at = seconds(60 + i),
+                                  .kind = HappeningKind::kDeleted,
+                                  .object = "default/web",
+                                  .node = "n",
+                                  .zone = i < 5 ? "zone-0" : "zone-1",
+                                  .owner = "ReplicaSet/default/web-" + std::to_string(i),
+                                  .reason = {}});
+  }
+  outcome.happenings.push_back(
+      {.kind = HappeningKind::kFlip, .object = "n", .node = "n", .zone = {}, .owner = {}, .reason = {}});
+  outcome.tainted_nodes_max = 3;
+  outcome.recovered_at = seconds(629) + milliseconds(995);
+  outcome.time_to_recovery = milliseconds(29'995);
+  outcome.held_by = {"stall"};
+  outcome.expectations = {{"recovered", true, "recovered at 10m29s"}, {"deletions <= 3", false, "deletions was 7"}};
+  return outcome;
+}
+
+TEST(OutcomeText, TheVerdictIsFirstAndFiguresHaveFewDigits) {
+  const std::string text = outcome_text(eventful());
+  EXPECT_TRUE(
+      text.starts_with("night: failed: 1 of 2 expectations does not hold\n"
+                       "a zone is silent\n"
+                       "pass recovered (recovered at 10m29s)\n"
+                       "FAIL deletions <= 3 (deletions was 7)\n"
+                       "\n"
+                       "All was well again at 10m29s, 29s after the last event: every node is ready, and every "
+                       "pod runs.\n"
+                       "7 pods were deleted through the API server (1 of ReplicaSet/default/web-0, 5 in zone "
+                       "zone-0).\n"))
+      << text;
+  EXPECT_NE(text.find("Of 9 nodes, at most 3 were tainted NoExecute at the same time"), text.npos) << text;
+  EXPECT_NE(text.find("\n9 nodes, 30 pods, 18m0s of virtual time, seed 7\n"), text.npos) << text;
+  EXPECT_NE(text.find("\n         7  pods deleted (deletions)\n"), text.npos) << text;
+  EXPECT_NE(text.find("ReplicaSet/default/web-4\n            and 2 more (-o json)\n"), text.npos) << text;
+  EXPECT_EQ(text.find("995"), text.npos) << text;
+}
+
+TEST(OutcomeText, EveryResultHasItsVerdict) {
+  RunOutcome outcome = eventful();
+  outcome.expectations[1].held = true;
+  EXPECT_EQ(summary_of(outcome).verdict, "passed: all 2 expectations hold");
+  EXPECT_TRUE(summary_of(outcome).is_good);
+  outcome.expectations.pop_back();
+  EXPECT_EQ(summary_of(outcome).verdict, "passed: its expectation holds");
+  outcome.expectations.clear();
+  EXPECT_EQ(summary_of(outcome).verdict, "recovered; the scenario expects nothing in particular");
+  outcome.recovered_at.reset();
+  outcome.unrecovered = {"pod a", "pod b", "pod c", "pod d"};
+  EXPECT_EQ(summary_of(outcome).verdict, "not recovered; the scenario expects nothing in particular");
+  EXPECT_FALSE(summary_of(outcome).is_good);
+  EXPECT_EQ(summary_of(outcome).sentences.front(), "Not well at the end: pod a, pod b, pod c and others.");
+  outcome.violations = {"two pods of one name"};
+  EXPECT_EQ(summary_of(outcome).verdict,
+            "a bug of Spillway: 1 property was violated; report it with the file and the seed");
+}
+
+TEST(OutcomeText, ATimeBeforeABoundNeverReadsAsTheBound) {
+  EXPECT_EQ(virtual_time_text(seconds(300) - Duration(1)), "4m59s");
+  EXPECT_EQ(virtual_time_text(seconds(300)), "5m0s");
+  EXPECT_EQ(virtual_time_text(milliseconds(1500) + Duration(7)), "1.5s");
+  EXPECT_EQ(virtual_time_text(std::nullopt), "never");
+}
+
+TEST(Comparison, BeginsWithBothVerdictsInTheWordsOfOneRun) {
+  RunOutcome b = eventful();
+  b.scenario = "night under b.yaml";
+  b.happenings.clear();
+  b.expectations[1].held = true;
+  const std::string text = comparison_text(eventful(), b);
+  EXPECT_TRUE(
+      text.starts_with("A  night: failed: 1 of 2 expectations does not hold\n"
+                       "B  night under b.yaml: passed: all 2 expectations hold\n"))
+      << text;
+  for (const RunSummary::Figure& each : summary_of(b).figures)
+    EXPECT_NE(text.find(each.words), text.npos) << each.words;
+}
+
 // Faults of machines and of their links.
 
 std::optional<Duration> time_of_first(const RunOutcome& outcome, HappeningKind kind) {
@@ -431,20 +518,21 @@ std::optional<Duration> time_of_first(const RunOutcome& outcome, HappeningKind k
 }
 
 TEST(Machines, AWrongClockIsNotAFailure) {
-  const RunOutcome outcome = play(made("name: x\ncluster: {nodes: 3, zones: 1}\nsettle: 30s\nduration: 5m\ntimeline:\n"
-                                       "- {at: 10s, jumpClock: {only: [0], by: -1h}}\n"
-                                       "- {at: 20s, jumpClock: {only: [1], by: 1h}}\n"
-                                       "expect: [flips == 0, taints == 0, deletions == 0]"),
-                                  {.seed = 1, .go_on = {}});
+  const RunOutcome outcome =
+      run_scenario(made("name: x\ncluster: {nodes: 3, zones: 1}\nsettle: 30s\nduration: 5m\ntimeline:\n"
+                        "- {at: 10s, jumpClock: {only: [0], by: -1h}}\n"
+                        "- {at: 20s, jumpClock: {only: [1], by: 1h}}\n"
+                        "expect: [flips == 0, taints == 0, deletions == 0]"),
+                   {.seed = 1, .should_continue = {}});
   expect_all(outcome);
 }
 
 TEST(Machines, ALinkMayBeBadWithoutLosingTheNodeAndLoseItWhenNothingArrives) {
   const auto flips = [](const std::string& link) {
-    const RunOutcome outcome = play(
+    const RunOutcome outcome = run_scenario(
         made("name: x\ncluster: {nodes: 4, zones: 1}\nsettle: 30s\nduration: 4m\ntimeline:\n- {at: 0s, link: " + link +
              ", for: 2m}\nexpect: [recovered before 4m]"),
-        {.seed = 1, .go_on = {}});
+        {.seed = 1, .should_continue = {}});
     expect_all(outcome);
     return outcome.count(HappeningKind::kFlip);
   };
@@ -459,9 +547,10 @@ constexpr const char* kHog =
 
 TEST(Machines, APodThatHangsHoldsItsMemoryAndEndsWhenItCan) {
   const std::string leak = "- {at: 30s, memory: {pods: default/web-*, first: 1, to: 800Mi}}\n";
-  const RunOutcome hangs = play(made(kHog + ("timeline:\n- {at: 0s, stuck: {pods: default/web-*}, for: 2m}\n" + leak)),
-                                {.seed = 1, .go_on = {}});
-  const RunOutcome ends = play(made(kHog + ("timeline:\n" + leak)), {.seed = 1, .go_on = {}});
+  const RunOutcome hangs =
+      run_scenario(made(kHog + ("timeline:\n- {at: 0s, stuck: {pods: default/web-*}, for: 2m}\n" + leak)),
+                   {.seed = 1, .should_continue = {}});
+  const RunOutcome ends = run_scenario(made(kHog + ("timeline:\n" + leak)), {.seed = 1, .should_continue = {}});
   expect_all(hangs);
   expect_all(ends);
   ASSERT_TRUE(time_of_first(ends, HappeningKind::kEvicted));
@@ -476,7 +565,8 @@ TEST(Machines, AnAgentEvictsByTheThresholdsItWasStartedWithLast) {
       "memoryRequest: 10Mi}]}\nconfig: {agents: {evictionHard: {memory.available: 300Mi}}}\nsettle: 30s\n"
       "duration: 3m\n";
   const auto evicted = [&cluster](const std::string& timeline) {
-    const RunOutcome outcome = play(made(cluster + "timeline:\n" + timeline), {.seed = 1, .go_on = {}});
+    const RunOutcome outcome =
+        run_scenario(made(cluster + "timeline:\n" + timeline), {.seed = 1, .should_continue = {}});
     expect_all(outcome);
     EXPECT_EQ(outcome.count(HappeningKind::kFlip), 0U);
     return outcome.count(HappeningKind::kEvicted);
@@ -491,12 +581,12 @@ TEST(Machines, AnAgentEvictsByTheThresholdsItWasStartedWithLast) {
 TEST(Machines, AMachineWithSwapIsSlowBeforeItIsOutOfMemory) {
   const std::string leak = "timeline: [{at: 10s, memory: {pods: default/web-*, to: 3Gi}}]";
   const auto kills = [&leak](const std::string& swap) {
-    const RunOutcome outcome =
-        play(made("name: x\ncluster: {nodes: 1, zones: 1, memory: 1Gi, " + swap +
-                  "workloads: [{replicaSet: web, replicas: 2, memory: 100Mi}]}\nconfig: {agents: {evictionHard: "
-                  "{memory.available: 64Mi}}}\nsettle: 30s\nduration: 1m\n" +
-                  leak),
-             {.seed = 1, .go_on = {}});
+    const RunOutcome outcome = run_scenario(
+        made("name: x\ncluster: {nodes: 1, zones: 1, memory: 1Gi, " + swap +
+             "workloads: [{replicaSet: web, replicas: 2, memory: 100Mi}]}\nconfig: {agents: {evictionHard: "
+             "{memory.available: 64Mi}}}\nsettle: 30s\nduration: 1m\n" +
+             leak),
+        {.seed = 1, .should_continue = {}});
     return outcome.count(HappeningKind::kOomKill);
   };
   EXPECT_GT(kills(""), 0U);
@@ -505,12 +595,12 @@ TEST(Machines, AMachineWithSwapIsSlowBeforeItIsOutOfMemory) {
 
 TEST(Machines, ImagesThatCannotBeDeletedCostPods) {
   const auto evicted = [](const std::string& more) {
-    const RunOutcome outcome =
-        play(made("name: x\ncluster: {nodes: 1, zones: 1, disk: 20Gi, workloads: [{replicaSet: web, replicas: 2, "
-                  "memory: 10Mi}]}\nconfig: {agents: {evictionHard: {nodefs.available: 2Gi}}}\nsettle: 30s\n"
-                  "duration: 3m\ntimeline:\n- {at: 10s, images: {only: [0], to: 17Gi" +
-                  more + "}, for: 2m}\n"),
-             {.seed = 1, .go_on = {}});
+    const RunOutcome outcome = run_scenario(
+        made("name: x\ncluster: {nodes: 1, zones: 1, disk: 20Gi, workloads: [{replicaSet: web, replicas: 2, "
+             "memory: 10Mi}]}\nconfig: {agents: {evictionHard: {nodefs.available: 2Gi}}}\nsettle: 30s\n"
+             "duration: 3m\ntimeline:\n- {at: 10s, images: {only: [0], to: 17Gi" +
+             more + "}, for: 2m}\n"),
+        {.seed = 1, .should_continue = {}});
     expect_all(outcome);
     return outcome.count(HappeningKind::kEvicted);
   };

@@ -24,7 +24,7 @@ class SharedOut : public ::testing::Test {
 
   void pass(Duration time) {
     now_.mono += time;
-    invariants_.look(now_);
+    invariants_.check(now_);
   }
 
   Now now_{Instant(minutes(1)), WallTime(minutes(1))};
@@ -64,10 +64,10 @@ TEST_F(SharedOut, ANamespaceThatIsGoneIsEmptySoon) {
   EXPECT_THAT(invariants_.violations(), IsEmpty());
   pass(minutes(2));
   ASSERT_EQ(invariants_.violations().size(), 1U);
-  EXPECT_THAT(invariants_.violations().front(), HasSubstr("/registry/configmaps/team/b stands in a namespace"));
+  EXPECT_THAT(invariants_.violations().front(), HasSubstr("/registry/configmaps/team/b is in a namespace"));
 }
 
-TEST(Servers, AnyOfThemShowsWhatAnotherOneWasTold) {
+TEST(Servers, AnyOfThemShowsWhatAnotherOneAcknowledged) {
   Cluster cluster({.nodes = 2, .etcd_replicas = 3, .servers = 3, .etcd_faults = {.pace = {.late_ppm = 200'000}}});
   for (std::size_t round = 0; round < 9; ++round) {
     cluster.run_for(seconds(20));

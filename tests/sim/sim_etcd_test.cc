@@ -30,7 +30,7 @@ store::Value text(std::string bytes) {
   return std::make_shared<const std::string>(std::move(bytes));
 }
 
-class Heard final : public store::EtcdTransport::WatchReceiver {
+class RecordedWatch final : public store::EtcdTransport::WatchReceiver {
  public:
   void on_watch_message(store::EtcdWatchMessage message) override {
     ++messages;
@@ -90,7 +90,7 @@ class SimEtcdMembers : public ::testing::Test {
   std::unique_ptr<store::EtcdTransport> client_;
 };
 
-TEST_F(SimEtcdMembers, ComparesAndTellsWhatStandsThere) {
+TEST_F(SimEtcdMembers, ComparesAndReturnsThePresentValue) {
   begin({.replicas = 3});
   using Compare = EtcdTxn::Compare;
   const auto made = txn(0, {.key = "a", .put = text("1"), .compare = Compare::kModRevision, .compared = 0});
@@ -136,7 +136,7 @@ TEST_F(SimEtcdMembers, WithoutAMajorityNothingIsReadOrWritten) {
   EXPECT_EQ(refusal_of_put(0, "a"), "");
 }
 
-TEST_F(SimEtcdMembers, NobodyKnowsWhatBecameOfAWriteWhoseLeaderWentAway) {
+TEST_F(SimEtcdMembers, TheOutcomeOfAWriteIsUnknownIfItsLeaderIsLost) {
   begin({.replicas = 3, .faults = {.pace = {.commit_max = seconds(1)}}});
   int unknown = 0;
   int stored = 0;
@@ -182,19 +182,19 @@ TEST_F(SimEtcdMembers, ARequestMayBeDoneAfterItsDeadline) {
 
 TEST_F(SimEtcdMembers, AWatchShowsWhatItsMemberHasAppliedAndGoesWithIt) {
   begin({.replicas = 3});
-  Heard heard;
-  Heard cut;
-  const auto stream = client_->watch(1, Revision(2), false, heard);
+  RecordedWatch seen;
+  RecordedWatch cut;
+  const auto stream = client_->watch(1, Revision(2), false, seen);
   const auto other = client_->watch(2, Revision(2), false, cut);
   run(seconds(1));
   etcd_->replicas().part(2);
   run(seconds(2));
   ASSERT_EQ(refusal_of_put(0, "a"), "");
-  EXPECT_THAT(heard.events, ElementsAre("2 a"));
+  EXPECT_THAT(seen.events, ElementsAre("2 a"));
   EXPECT_THAT(cut.events, IsEmpty());
   etcd_->replicas().stop(1);
   run(seconds(1));
-  EXPECT_EQ(heard.broken, "Socket closed");
+  EXPECT_EQ(seen.broken, "Socket closed");
 }
 
 TEST_F(SimEtcdMembers, AWatchOfWhatIsCompactedIsCanceled) {
@@ -202,12 +202,12 @@ TEST_F(SimEtcdMembers, AWatchOfWhatIsCompactedIsCanceled) {
   for (const char* key : {"a", "b", "c"}) ASSERT_EQ(refusal_of_put(0, key), "");
   etcd_->compact(Revision(4));
   run(seconds(1));
-  Heard heard;
-  const auto stream = client_->watch(0, Revision(2), false, heard);
-  Heard in_time;
+  RecordedWatch seen;
+  const auto stream = client_->watch(0, Revision(2), false, seen);
+  RecordedWatch in_time;
   const auto other = client_->watch(0, Revision(4), false, in_time);
   run(seconds(1));
-  EXPECT_EQ(heard.compacted, Revision(4));
+  EXPECT_EQ(seen.compacted, Revision(4));
   EXPECT_THAT(in_time.events, ElementsAre("4 c"));
   const auto found = read(0, "a", Revision(3));
   ASSERT_TRUE(found && !*found);
@@ -226,10 +226,10 @@ TEST_F(SimEtcdMembers, KeysOfALeaseGoInOneRevision) {
   for (const char* key : {"a", "b", "c"})
     ASSERT_TRUE(txn(0, {.key = key, .put = text("x"), .lease = (*lease)->id}, seconds(1)));
   ASSERT_TRUE(txn(0, {.key = "b", .put = text("stays")}, seconds(1)));
-  Heard heard;
-  const auto stream = client_->watch(0, Revision(6), false, heard);
+  RecordedWatch seen;
+  const auto stream = client_->watch(0, Revision(6), false, seen);
   run(seconds(60));
-  EXPECT_THAT(heard.events, ElementsAre("6 a", "6 c"));
+  EXPECT_THAT(seen.events, ElementsAre("6 a", "6 c"));
   const auto gone = txn(0, {.key = "d", .put = text("x"), .lease = (*lease)->id});
   ASSERT_TRUE(gone && !*gone);
   EXPECT_EQ(gone->error().message, "etcdserver: requested lease not found");
@@ -250,23 +250,23 @@ TEST_F(SimEtcdMembers, AFullOneDeletesUntilItIsDisarmed) {
 
 TEST_F(SimEtcdMembers, ItsWatchesAreWrongWhereThatIsAskedFor) {
   begin({.replicas = 1, .faults = {.repeat_ppm = 1'000'000, .early_progress_ppm = 1'000'000}});
-  Heard repeats;
+  RecordedWatch repeats;
   auto stream = client_->watch(0, Revision(2), false, repeats);
   ASSERT_EQ(refusal_of_put(0, "a"), "");
   ASSERT_EQ(refusal_of_put(0, "b"), "");
   EXPECT_THAT(repeats.events, ElementsAre("2 a", "2 a", "3 b"));
   EXPECT_EQ(repeats.messages, 4);
   etcd_->set_faults({.gap_ppm = 1'000'000});
-  Heard gaps;
+  RecordedWatch gaps;
   stream = client_->watch(0, Revision(2), false, gaps);
   run(seconds(1));
   EXPECT_THAT(gaps.events, ElementsAre("3 b"));
   etcd_->set_faults({.fragment_ppm = 1'000'000, .future_shows_past = true});
-  Heard early;
+  RecordedWatch early;
   stream = client_->watch(0, Revision(9), false, early);
   run(seconds(1));
   EXPECT_THAT(early.events, ElementsAre("3 b"));
-  Heard pieces;
+  RecordedWatch pieces;
   stream = client_->watch(0, Revision(2), false, pieces);
   run(seconds(1));
   EXPECT_EQ(pieces.messages, 2);
@@ -307,7 +307,7 @@ class ManyStores {
     }
     for (auto& each : stores_) etcd_.reach_again(each->name);
     time_.run_until(time_.now().mono + minutes(1));
-    // Without a new revision there may be no progress message.
+    // Progress messages need a new revision.
     etcd_.write({{"/registry/last", text("x")}});
     time_.run_until(time_.now().mono + minutes(1));
     for (auto& each : stores_) {
@@ -340,7 +340,7 @@ class ManyStores {
   void open(int number) {
     auto one = std::make_unique<One>();
     one->name = fmt::format("server {}", number);
-    store::EtcdOptions options{.tells_previous = true, .seed = static_cast<std::uint64_t>(number)};
+    store::EtcdOptions options{.carries_previous = true, .seed = static_cast<std::uint64_t>(number)};
     auto store = std::make_unique<store::EtcdStore>(
         etcd_.connect(one->name),
         [this](std::move_only_function<void()> task) { time_.after(Duration::zero(), std::move(task)); },
@@ -416,7 +416,7 @@ class ManyStores {
 
 class StoresOfOneEtcd : public ::testing::TestWithParam<std::uint64_t> {};
 
-TEST_P(StoresOfOneEtcd, TellOneHistoryWhateverBreaks) {
+TEST_P(StoresOfOneEtcd, ShowOneHistoryWhateverBreaks) {
   ManyStores stores(GetParam());
   stores.run();
   EXPECT_THAT(stores.violations, IsEmpty());

@@ -25,12 +25,12 @@ Result<std::string> no_files(const std::string& file) {
 }
 
 RunOutcome run(const Scenario& scenario) {
-  return play(scenario, {.seed = *scenario.seed, .go_on = {}});
+  return run_scenario(scenario, {.seed = *scenario.seed, .should_continue = {}});
 }
 
 class Swarm : public ::testing::TestWithParam<std::uint64_t> {};
 
-TEST_P(Swarm, HoldsItsPropertiesAndComesToRest) {
+TEST_P(Swarm, HoldsItsPropertiesAndConverges) {
   EXPECT_THAT(run(plan_of(GetParam())).violations, ::testing::IsEmpty()) << "replay: ./dev swarm --seed " << GetParam();
 }
 
@@ -47,7 +47,7 @@ Scenario replacing_first(std::uint64_t seed) {
   return plan;
 }
 
-/// As many as SPILLWAY_REPLACING_SEEDS says; eight otherwise.
+/// The number in SPILLWAY_REPLACING_SEEDS; eight without it.
 std::uint64_t replacing_seeds() {
   const char* asked = std::getenv("SPILLWAY_REPLACING_SEEDS");
   return asked == nullptr ? 8 : std::strtoull(asked, nullptr, 10);
@@ -55,7 +55,7 @@ std::uint64_t replacing_seeds() {
 
 class ReplacingSwarm : public ::testing::TestWithParam<std::uint64_t> {};
 
-TEST_P(ReplacingSwarm, HoldsItsPropertiesAndComesToRest) {
+TEST_P(ReplacingSwarm, HoldsItsPropertiesAndConverges) {
   EXPECT_THAT(run(replacing_first(GetParam())).violations, ::testing::IsEmpty())
       << scenario_yaml(replacing_first(GetParam()));
 }
@@ -103,7 +103,7 @@ bool fails_with_a_drain(const Scenario& scenario) {
   return std::get<GeneratedCluster>(scenario.cluster).nodes >= 2 && std::ranges::any_of(scenario.timeline, is_drain);
 }
 
-TEST(Minimise, LeavesWhatItTakesToFail) {
+TEST(Minimise, KeepsWhatItTakesToFail) {
   std::uint64_t seed = 1;
   while (!fails_with_a_drain(plan_of(seed))) ++seed;
   const Scenario plan = plan_of(seed);
@@ -119,7 +119,7 @@ TEST(Minimise, LeavesWhatItTakesToFail) {
 }
 
 /// Pods without a place would be another failure than the one that is made small.
-TEST(Minimise, LeavesNodesEnoughForThePods) {
+TEST(Minimise, KeepsNodesEnoughForThePods) {
   Scenario plan = plan_of(1);
   GeneratedCluster& cluster = std::get<GeneratedCluster>(plan.cluster);
   cluster.nodes = 8;

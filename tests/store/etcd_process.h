@@ -12,7 +12,7 @@ namespace spillway::store {
 
 class EtcdProcess {
  public:
-  /// The etcd of this process, started by the first call. Null: this machine has no etcd.
+  /// The etcd that all tests of this process share, started by the first call. Null: this machine has no etcd.
   static EtcdProcess* shared();
 
   ~EtcdProcess();

@@ -18,7 +18,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using Fault = FakeEtcd::Fault;
 
-TEST(EtcdFailures, AreJudgedByTheirWords) {
+TEST(EtcdFailures, AreClassifiedByTheirWords) {
   const std::vector<std::tuple<int, std::string, EtcdVerdict, ErrorCode>> rows = {
       {11, "etcdserver: mvcc: required revision has been compacted", EtcdVerdict::kCompacted, ErrorCode::kExpired},
       {11, "etcdserver: mvcc: required revision is a future revision", EtcdVerdict::kFuture, ErrorCode::kTimeout},
@@ -37,13 +37,13 @@ TEST(EtcdFailures, AreJudgedByTheirWords) {
       {7, "etcdserver: permission denied", EtcdVerdict::kDenied, ErrorCode::kServiceUnavailable},
       {15, "etcdserver: corrupt cluster", EtcdVerdict::kCorrupt, ErrorCode::kServiceUnavailable},
       {13, "Received RST_STREAM", EtcdVerdict::kUnknown, ErrorCode::kServiceUnavailable}};
-  for (const auto& [code, words, verdict, told] : rows) {
-    EXPECT_EQ(judge({code, words}), verdict) << words;
-    EXPECT_EQ(error_of({code, words}).code, told) << words;
+  for (const auto& [code, words, verdict, error_code] : rows) {
+    EXPECT_EQ(classify({code, words}), verdict) << words;
+    EXPECT_EQ(error_of({code, words}).code, error_code) << words;
   }
 }
 
-TEST(EtcdKeys, StandUnderThePrefix) {
+TEST(EtcdKeys, AreUnderThePrefix) {
   const EtcdKeys keys("/registry", "/mine");
   EXPECT_EQ(keys.in_etcd("/registry/pods/a"), "/mine/pods/a");
   EXPECT_EQ(keys.in_port("/mine/pods/a"), "/registry/pods/a");
@@ -91,7 +91,7 @@ struct EtcdStoreTest : ::testing::Test {
   std::optional<StoreClient> client_;
 };
 
-TEST_F(EtcdStoreTest, AWriteWhoseAnswerIsLostIsToldOnceAndTruly) {
+TEST_F(EtcdStoreTest, AWriteWhoseAnswerIsLostIsCompletedOnceAndTruly) {
   etcd_.faults = {Fault::kAnswerLost};
   const auto created = write("a", "1", Revision());
   ASSERT_TRUE(created) << created.error().text();
@@ -190,7 +190,7 @@ TEST_F(EtcdStoreTest, WhatCannotBeKnownIsNotCalledRefused) {
     EXPECT_EQ(done.error().code, ErrorCode::kTimeout);
     EXPECT_THAT(done.error().text(), HasSubstr("may have been stored"));
   };
-  // No watch is open, so that the store has not seen if our bytes were there.
+  // No watch is open, so the store cannot see if its write was executed.
   etcd_.write({{"/a", value_of("theirs")}});
   etcd_.faults = {Fault::kRequestLost};
   expect_unknown(write("a", "ours", known));
@@ -200,7 +200,7 @@ TEST_F(EtcdStoreTest, WhatCannotBeKnownIsNotCalledRefused) {
   // A creation may still be done, once the key is free again.
   etcd_.faults = {Fault::kRequestLost};
   expect_unknown(write("a", "ours", Revision()));
-  // Was it our deletion, and the key was made anew?
+  // Our deletion may have been executed, and the key created again since.
   const Revision there = put("a", "2");
   etcd_.faults = {Fault::kAnswerLost};
   etcd_.then = [this] { etcd_.write({{"/a", value_of("again")}}); };
@@ -218,7 +218,7 @@ TEST_F(EtcdStoreTest, WhatCannotBeKnownIsNotCalledRefused) {
 TEST_F(EtcdStoreTest, AWatchThatBeganBehindAGapSaysNothingOfTheWritesInIt) {
   const Revision known = put("a", "1");
   const std::uint64_t ours = etcd_.revision().number() + 1;
-  for (FakeEtcd::Member& member : etcd_.members) member.leaves_out = {ours};
+  for (FakeEtcd::Member& member : etcd_.members) member.omits = {ours};
   RecordingWatcher first;
   store_->watch("", etcd_.revision(), first);
   loop_.run_posted();
@@ -242,7 +242,7 @@ TEST_F(EtcdStoreTest, AWatchThatBeganBehindAGapSaysNothingOfTheWritesInIt) {
   if (again) store_->unwatch(*again);
 }
 
-TEST_F(EtcdStoreTest, WhatSomebodyElseWroteMeanwhileIsNotTakenForOurs) {
+TEST_F(EtcdStoreTest, AWriteOfAnotherServerIsNotTakenForOurs) {
   put("a", "1");
   RecordingWatcher watcher;
   const WatchId watch = store_->watch("", etcd_.revision(), watcher);
@@ -276,7 +276,7 @@ TEST_F(EtcdStoreTest, ADeletionWhoseAnswerIsLostIsDone) {
   EXPECT_EQ(etcd_.writes_of("/a"), 2U);
 }
 
-TEST_F(EtcdStoreTest, NothingThatCanDoItIsToldWhenTheTimeIsOver) {
+TEST_F(EtcdStoreTest, AWriteWithoutAMemberFailsWhenTheTimeIsOver) {
   etcd_.faults.assign(1000, Fault::kNotReached);
   const auto done = write("a", "1", Revision());
   ASSERT_FALSE(done);
@@ -288,7 +288,7 @@ TEST_F(EtcdStoreTest, NothingThatCanDoItIsToldWhenTheTimeIsOver) {
   EXPECT_FALSE(store_->refusing());
 }
 
-TEST_F(EtcdStoreTest, AFullDatabaseIsTold) {
+TEST_F(EtcdStoreTest, AFullDatabaseIsReported) {
   etcd_.faults = {Fault::kNoSpace};
   const auto done = write("a", "1", Revision());
   ASSERT_FALSE(done);
@@ -312,7 +312,7 @@ TEST_F(EtcdStoreTest, OneOfSeveralSaysItsName) {
 
 // Watches
 
-TEST_F(EtcdStoreTest, EventsThatComeAgainAreDropped) {
+TEST_F(EtcdStoreTest, RepeatedEventsAreDropped) {
   for (FakeEtcd::Member& member : etcd_.members) member.repeats = true;
   RecordingWatcher watcher;
   store_->watch("", etcd_.revision(), watcher);
@@ -323,10 +323,10 @@ TEST_F(EtcdStoreTest, EventsThatComeAgainAreDropped) {
 
 TEST_F(EtcdStoreTest, WhatOneMemberLeavesOutAnotherOneKnows) {
   std::size_t watches = 0;
-  for (std::size_t faulty = 0; faulty < 2; ++faulty) {  // the watch begins at one of them
+  for (std::size_t faulty = 0; faulty < 2; ++faulty) {  // the watch begins at one of the members
     reopen();
-    for (FakeEtcd::Member& member : etcd_.members) member.leaves_out.clear();
-    etcd_.members[faulty].leaves_out = {etcd_.revision().number() + 2};
+    for (FakeEtcd::Member& member : etcd_.members) member.omits.clear();
+    etcd_.members[faulty].omits = {etcd_.revision().number() + 2};
     etcd_.watches = 0;
     RecordingWatcher watcher;
     store_->watch("", etcd_.revision(), watcher);
@@ -343,7 +343,7 @@ TEST_F(EtcdStoreTest, WhatOneMemberLeavesOutAnotherOneKnows) {
 }
 
 TEST_F(EtcdStoreTest, WhatEveryMemberLeavesOutEndsTheWatch) {
-  for (FakeEtcd::Member& member : etcd_.members) member.leaves_out = {etcd_.revision().number() + 2};
+  for (FakeEtcd::Member& member : etcd_.members) member.omits = {etcd_.revision().number() + 2};
   RecordingWatcher watcher;
   store_->watch("", etcd_.revision(), watcher);
   loop_.run_posted();
@@ -371,7 +371,7 @@ struct BatchWatcher final : Watcher {
   std::optional<Error> end;
 };
 
-TEST_F(EtcdStoreTest, ARevisionIsToldWholeHoweverItArrives) {
+TEST_F(EtcdStoreTest, ARevisionIsDeliveredWholeHoweverItArrives) {
   for (FakeEtcd::Member& member : etcd_.members) member.fragment = 1;
   BatchWatcher watcher;
   const Revision before = etcd_.revision();
@@ -400,7 +400,7 @@ TEST_F(EtcdStoreTest, AWatchGoesOnWhereItWasBroken) {
 
 TEST_F(EtcdStoreTest, AWatchThatSaysNothingAndIsBehindGoesOnElsewhere) {
   std::size_t watches = 0;
-  for (std::size_t silent = 0; silent < 2; ++silent) {  // the watch begins at one of them
+  for (std::size_t silent = 0; silent < 2; ++silent) {  // the watch begins at one of the members
     reopen();
     for (FakeEtcd::Member& member : etcd_.members) member.silent = false;
     etcd_.members[silent].silent = true;
@@ -545,13 +545,13 @@ TEST_F(EtcdStoreTest, ALongRangeIsOneStateInPages) {
   EXPECT_EQ((*shown)->entries.front().key, "k00000");
 }
 
-TEST_F(EtcdStoreTest, WhoeverAsksForWhatIsTooOldLearnsWhatIsLeft) {
+TEST_F(EtcdStoreTest, ARequestForACompactedRevisionReportsTheCompaction) {
   for (int i = 0; i < 5; ++i) put("a", std::to_string(i));
   const Revision kept = etcd_.revision();
   put("a", "last");
   etcd_.write({{"compact_rev_key", value_of(std::to_string(kept.number()))}});
   etcd_.compact(kept);
-  reopen();  // a server that begins knows nothing of it
+  reopen();  // a server that starts does not know about it
   EXPECT_EQ(store_->compacted(), Revision());
   const auto range_at = [&](Revision at) {
     std::optional<Result<RangeResult>> answer;

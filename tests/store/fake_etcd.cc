@@ -23,11 +23,11 @@ class FakeEtcd::Stream final : public EtcdTransport::WatchStream {
   void push() {
     const Member& member = etcd_.members[member_];
     if (member.silent) return;
-    if (next_ <= etcd_.compacted_) return tell({.canceled = true, .compacted = etcd_.compacted_});
+    if (next_ <= etcd_.compacted_) return deliver({.canceled = true, .compacted = etcd_.compacted_});
     std::vector<EtcdEvent> events;
     const Revision first(next_.number() - (member.repeats ? 1 : 0));
     for (const EtcdEvent& event : etcd_.history_)
-      if (event.revision >= first && !member.leaves_out.contains(event.revision.number())) events.push_back(event);
+      if (event.revision >= first && !member.omits.contains(event.revision.number())) events.push_back(event);
     next_ = std::max(next_, Revision(etcd_.revision_.number() + 1));
     if (events.empty()) return;
     send(events, member.fragment);
@@ -47,11 +47,11 @@ class FakeEtcd::Stream final : public EtcdTransport::WatchStream {
       EtcdWatchMessage message{.fragment = end < events.size()};
       message.events.assign(events.begin() + static_cast<std::ptrdiff_t>(at),
                             events.begin() + static_cast<std::ptrdiff_t>(end));
-      tell(std::move(message));
+      deliver(std::move(message));
     }
   }
 
-  void tell(EtcdWatchMessage message) {
+  void deliver(EtcdWatchMessage message) {
     etcd_.loop_.post([alive = alive_, receiver = receiver_, message = std::move(message)]() mutable {
       if (*alive) receiver->on_watch_message(std::move(message));
     });

@@ -29,10 +29,10 @@ class FakeEtcd {
 
   /// The faults of one member's watches.
   struct Member {
-    std::set<std::uint64_t> leaves_out;  // revisions
-    bool repeats = false;                // each message begins with what came last
-    bool silent = false;                 // watches get nothing, for now
-    std::size_t fragment = 0;            // events of a message; 0: all
+    std::set<std::uint64_t> omits;  // revisions
+    bool repeats = false;           // each message repeats the last one
+    bool silent = false;            // watches get nothing, for now
+    std::size_t fragment = 0;       // events of a message; 0: all
   };
 
   explicit FakeEtcd(TestLoop& loop, std::size_t members = 2) : members(members), loop_(loop) {}
@@ -66,7 +66,7 @@ class FakeEtcd {
 
   Revision revision() const { return revision_; }
 
-  /// The lease ends: its keys go in one revision.
+  /// Expires the lease: its keys are deleted in one revision.
   void end_lease(std::int64_t lease);
 
   struct Granted {
@@ -87,9 +87,9 @@ class FakeEtcd {
   std::vector<Member> members;
   std::deque<Fault> faults;        // faults of the next transactions
   std::function<void()> then;      // after a transaction whose answer is lost
-  std::size_t ranges = 0;          // asked
+  std::size_t ranges = 0;          // number of range requests
   std::size_t watches = 0;         // begun
-  std::size_t compactions = 0;     // asked
+  std::size_t compactions = 0;     // number of compaction requests
   std::vector<std::size_t> asked;  // members, by transaction
 
  private:

@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* kName = "spillway-faulty";
 
-/// A write, or a cut if there are no bytes.
+/// A write, or a truncation if there are no bytes.
 struct Step {
   std::size_t offset = 0;
   std::string bytes;
@@ -65,11 +65,11 @@ FaultyDisk::State* disk_of(sqlite3_vfs* vfs) {
   return static_cast<FaultyDisk::State*>(vfs->pAppData);
 }
 
-/// In front of the real file, in the memory SQLite gives.
+/// A file in front of the real one, in the memory that SQLite allocates.
 struct File {
   sqlite3_file base;
   FaultyDisk::State* disk;
-  const char* path;  // SQLite keeps it while the file is open; null: not one of ours
+  const char* path;  // SQLite keeps it while the file is open; null: a file that these faults do not concern
 
   sqlite3_file* real() { return reinterpret_cast<sqlite3_file*>(this + 1); }
 };
@@ -89,7 +89,7 @@ int code_of_sync(FaultyDisk::Fault fault, FaultyDisk::State& disk) {
   return SQLITE_IOERR_FSYNC;
 }
 
-void note(File& file, Step step) {
+void record(File& file, Step step) {
   const std::lock_guard lock(file.disk->mutex);
   file.disk->files[file.path].since.push_back(std::move(step));
 }
@@ -97,8 +97,8 @@ void note(File& file, Step step) {
 int write_real(File& file, const void* data, int size, sqlite3_int64 offset) {
   const int code = file.real()->pMethods->xWrite(file.real(), data, size, offset);
   if (code == SQLITE_OK && file.path != nullptr && size > 0) {
-    note(file, {static_cast<std::size_t>(offset),
-                std::string(static_cast<const char*>(data), static_cast<std::size_t>(size))});
+    record(file, {static_cast<std::size_t>(offset),
+                  std::string(static_cast<const char*>(data), static_cast<std::size_t>(size))});
   }
   return code;
 }
@@ -120,7 +120,7 @@ int write(sqlite3_file* handle, const void* data, int size, sqlite3_int64 offset
 int cut(sqlite3_file* handle, sqlite3_int64 size) {
   File& file = file_of(handle);
   const int code = file.real()->pMethods->xTruncate(file.real(), size);
-  if (code == SQLITE_OK && file.path != nullptr) note(file, {static_cast<std::size_t>(size), {}});
+  if (code == SQLITE_OK && file.path != nullptr) record(file, {static_cast<std::size_t>(size), {}});
   return code;
 }
 
@@ -128,7 +128,7 @@ int sync(sqlite3_file* handle, int flags) {
   File& file = file_of(handle);
   if (file.path == nullptr) return file.real()->pMethods->xSync(file.real(), flags);
   if (file.disk->syncs != FaultyDisk::Fault::kNone) return code_of_sync(file.disk->syncs, *file.disk);
-  // Not synced in truth: that would only take time.
+  // No real sync, which would only take time.
   const std::lock_guard lock(file.disk->mutex);
   Content& content = file.disk->files[file.path];
   for (const Step& step : std::exchange(content.since, {})) apply(step, content.synced);
@@ -154,7 +154,7 @@ void shm_barrier(sqlite3_file* handle) {
 constexpr sqlite3_io_methods kMethods = [] {
   using M = sqlite3_io_methods;
   M m{};
-  m.iVersion = 2;  // no memory-mapped pages: they would go past us
+  m.iVersion = 2;  // no memory-mapped pages: writes to them could not be intercepted
   m.xClose = close;
   m.xRead = pass<&M::xRead, void*, int, sqlite3_int64>;
   m.xWrite = write;

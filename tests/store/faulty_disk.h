@@ -19,7 +19,7 @@ class FaultyDisk {
     kNone,
     kIo,          // EIO: nothing is written
     kNoSpace,     // ENOSPC: nothing is written
-    kShortWrite,  // half of it is written, then there is no space (writes only)
+    kShortWrite,  // the first half is written, then the disk is full (writes only)
   };
 
   FaultyDisk();
@@ -33,7 +33,7 @@ class FaultyDisk {
   /// Fails writes to database files alone: their logs are written.
   void fail_database_writes(Fault fault);
 
-  /// Database files have no space beyond so many bytes; nullopt: any.
+  /// Limits the length of database files; nullopt: no limit.
   void limit_database(std::optional<std::int64_t> bytes);
 
   /// Writes into `directory` what is left of the files of directory `of` if the power fails now: what was synced, and

@@ -14,7 +14,7 @@
 
 namespace spillway::store {
 
-/// Half a minute of virtual time for what is waited for, and again after each change.
+/// Advances virtual time by up to half a minute, and again after each change.
 inline void turn_when_idle(TestLoop& loop, sim::VirtualTime& time, sim::SimEtcd& etcd) {
   loop.when_idle([&time, &etcd, until = Instant(), seen = std::uint64_t(0)]() mutable {
     const std::uint64_t revision = etcd.history().revision().number();
@@ -28,7 +28,7 @@ inline std::unique_ptr<Store> open_alone(std::unique_ptr<EtcdTransport> transpor
                                          TestLoop& loop) {
   options.root = "";
   options.agrees_on_compaction = false;
-  options.tells_previous = true;
+  options.carries_previous = true;
   auto store = std::make_unique<EtcdStore>(std::move(transport), loop.poster(), options);
   const Result<RangeResult> head = StoreClient(*store, loop).range({});
   EXPECT_TRUE(head) << head.error().text();

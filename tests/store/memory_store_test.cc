@@ -43,7 +43,7 @@ TEST(MemoryStore, BoundsTheBytesThatWait) {
   write();
   write();
   loop.run_posted();
-  write();  // the waiting write has gone
+  write();  // the waiting write was dropped
   loop.run_posted();
   std::ranges::sort(written);
   EXPECT_THAT(written, ElementsAre(0, 1, 1));

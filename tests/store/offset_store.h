@@ -39,8 +39,8 @@ class OffsetStore final : public Store {
 
   WatchId watch(std::string prefix, Revision after, Watcher& watcher) override {
     auto lowered = std::make_unique<Lowered>(*this, watcher);
-    Lowered& hears = *lowered;
-    const WatchId id = store_->watch(std::move(prefix), up(after), hears);
+    Lowered& receiver = *lowered;
+    const WatchId id = store_->watch(std::move(prefix), up(after), receiver);
     watches_.emplace(id, std::move(lowered));
     return id;
   }
@@ -62,7 +62,7 @@ class OffsetStore final : public Store {
 
  private:
   struct Lowered final : Watcher {
-    Lowered(const OffsetStore& own, Watcher& hears) : store(own), watcher(hears) {}
+    Lowered(const OffsetStore& own, Watcher& receiver) : store(own), watcher(receiver) {}
 
     void on_changes(const std::vector<Change>& changes) override {
       std::vector<Change> lowered = changes;

@@ -1,5 +1,4 @@
-// A directory of a test's own, gone with it.
-// Thread: one at a time.
+// A temporary directory for one test, removed at its end. Thread: one at a time.
 #pragma once
 
 #include "base/check.h"

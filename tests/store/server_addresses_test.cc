@@ -22,7 +22,7 @@ struct ServerAddressesTest : ::testing::Test {
         : view(test.store_, test.loop_),
           addresses(view, name, address, test.timers_.after(), [this](const std::vector<std::string>& found) {
             seen = found;
-            ++looks;
+            ++reads;
           }) {
       addresses.start();
       test.loop_.run_posted();
@@ -30,7 +30,7 @@ struct ServerAddressesTest : ::testing::Test {
 
     StoreView view;
     std::vector<std::string> seen;
-    int looks = 0;
+    int reads = 0;
     ServerAddresses addresses;
   };
 
@@ -52,24 +52,24 @@ TEST_F(ServerAddressesTest, OneThatLeavesIsNotAmongThem) {
   const Server first(*this, "a", "10.0.0.1:6443");
   Server second(*this, "b", "10.0.0.2:6443");
   bool left = false;
-  second.addresses.leave([&left] { left = true; });
+  second.addresses.release([&left] { left = true; });
   loop_.run_posted();
   EXPECT_TRUE(left);
-  const int looks = second.looks;
+  const int reads = second.reads;
   timers_.advance(minutes(1));
   EXPECT_THAT(first.seen, ElementsAre("10.0.0.1:6443"));
-  EXPECT_EQ(second.looks, looks);
+  EXPECT_EQ(second.reads, reads);
 }
 
-TEST_F(ServerAddressesTest, OneWithoutAnAddressOnlyLooks) {
+TEST_F(ServerAddressesTest, OneWithoutAnAddressOnlyReads) {
   Server silent(*this, "a", "");
-  EXPECT_EQ(silent.looks, 1);
+  EXPECT_EQ(silent.reads, 1);
   EXPECT_THAT(silent.seen, IsEmpty());
   const Server other(*this, "b", "10.0.0.2:6443");
   timers_.advance(ServerAddresses::kBeatEvery);
   EXPECT_THAT(silent.seen, ElementsAre("10.0.0.2:6443"));
   bool left = false;
-  silent.addresses.leave([&left] { left = true; });
+  silent.addresses.release([&left] { left = true; });
   EXPECT_TRUE(left);
 }
 
@@ -77,10 +77,10 @@ TEST_F(ServerAddressesTest, WhatTheStoreDoesNotTakeIsWrittenLater) {
   Server server(*this, "a", "10.0.0.1:6443");
   server.view.fails = true;
   timers_.advance(ServerAddresses::kBeatEvery * 3);
-  EXPECT_EQ(server.looks, 1) << "nothing is told while nothing is known";
+  EXPECT_EQ(server.reads, 1) << "nothing is told while nothing is known";
   server.view.fails = false;
   timers_.advance(ServerAddresses::kBeatEvery);
-  EXPECT_EQ(server.looks, 2);
+  EXPECT_EQ(server.reads, 2);
   EXPECT_THAT(server.seen, ElementsAre("10.0.0.1:6443"));
 }
 

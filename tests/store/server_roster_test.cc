@@ -65,7 +65,7 @@ TEST_F(ServerRosterTest, OneWithOtherKeysIsRefusedAndNamesWhoHasThem) {
   const Server first(*this, "a", "k1");
   const Server other(*this, "b", "k2");
   EXPECT_FALSE(other.outcome);
-  timers_.advance(ServerRoster::kBeatEvery + ServerRoster::kLookEvery);
+  timers_.advance(ServerRoster::kBeatEvery + ServerRoster::kCheckEvery);
   ASSERT_TRUE(other.outcome);
   ASSERT_FALSE(*other.outcome);
   EXPECT_EQ(other.outcome->error().code, ErrorCode::kConflict);
@@ -75,19 +75,19 @@ TEST_F(ServerRosterTest, OneWithOtherKeysIsRefusedAndNamesWhoHasThem) {
   EXPECT_THAT(entries(), ElementsAre("a"));
 }
 
-TEST_F(ServerRosterTest, KeysOfAServerThatHasGoneBindNobody) {
+TEST_F(ServerRosterTest, KeysOfADepartedServerBindNoServer) {
   std::make_unique<Server>(*this, "a", "k1").reset();
   const Server other(*this, "b", "k2");
-  timers_.advance(ServerRoster::kGoneAfter - ServerRoster::kLookEvery);
+  timers_.advance(ServerRoster::kGoneAfter - ServerRoster::kCheckEvery);
   EXPECT_FALSE(other.outcome);
-  timers_.advance(ServerRoster::kLookEvery * 2);
+  timers_.advance(ServerRoster::kCheckEvery * 2);
   EXPECT_TRUE(other.serves());
   EXPECT_THAT(entries(), ElementsAre("b"));
 }
 
 TEST_F(ServerRosterTest, OneThatLeavesInOrderIsNotWaitedFor) {
   Server first(*this, "a", "k1");
-  first.roster.leave([] {});
+  first.roster.release([] {});
   loop_.run_posted();
   const Server other(*this, "b", "k2");
   EXPECT_TRUE(other.serves());
@@ -112,7 +112,7 @@ TEST_F(ServerRosterTest, OfTwoOfOneNameTheLaterYields) {
   EXPECT_EQ(later->answers, 1);
   timers_.advance(minutes(1));
   EXPECT_EQ(later->yields, 1);
-  later->roster.leave([] {});
+  later->roster.release([] {});
   loop_.run_posted();
   EXPECT_THAT(entries(), ElementsAre("a"));  // the entry of the first one
   EXPECT_EQ(first.yields, 0);
@@ -139,7 +139,7 @@ TEST_F(ServerRosterTest, AnEarlierProcessOfTheSameNameThatHasGoneIsNoReasonToYie
   EXPECT_EQ(again.yields, 0);
 }
 
-TEST_F(ServerRosterTest, OfTwoThatComeAtOnceNotBothServe) {
+TEST_F(ServerRosterTest, OfTwoThatStartAtOnceNotBothServe) {
   ServerRoster first(store_, "a", "k1", {.now = timers_.clock(), .after = timers_.after()});
   ServerRoster second(store_, "b", "k2", {.now = timers_.clock(), .after = timers_.after()});
   int serve = 0;
@@ -149,7 +149,7 @@ TEST_F(ServerRosterTest, OfTwoThatComeAtOnceNotBothServe) {
   EXPECT_LE(serve, 1);
 }
 
-TEST_F(ServerRosterTest, AStoreThatDoesNotAnswerIsTold) {
+TEST_F(ServerRosterTest, AStoreThatDoesNotAnswerIsReported) {
   StoreView view(store_, loop_);
   view.fails = true;
   ServerRoster roster(view, "a", "k1", {.now = timers_.clock(), .after = timers_.after()});
@@ -161,7 +161,7 @@ TEST_F(ServerRosterTest, AStoreThatDoesNotAnswerIsTold) {
   EXPECT_THAT(entries(), IsEmpty());
 }
 
-TEST_F(ServerRosterTest, AnEntryThatIsDeletedComesBack) {
+TEST_F(ServerRosterTest, ADeletedEntryIsRestored) {
   Server first(*this, "a", "k1");
   store_.write({std::string(ServerRoster::kPrefix) + "a", nullptr, std::nullopt}, [](const Result<WriteResult>&) {});
   loop_.run_posted();

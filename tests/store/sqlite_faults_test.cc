@@ -299,7 +299,7 @@ TEST_F(SqliteFaults, ASmallReserveIsEnoughForWhatTheLogHolds) {
 }
 
 TEST_F(SqliteFaults, UpkeepThatFindsNoSpaceLeavesEverythingAsItWas) {
-  const auto go_on = [](double) { return true; };
+  const auto should_continue = [](double) { return true; };
   const auto files = [this] {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(directory_.path())) {
@@ -312,16 +312,16 @@ TEST_F(SqliteFaults, UpkeepThatFindsNoSpaceLeavesEverythingAsItWas) {
   };
   put("a", std::string(9'000, 'x'));
   const std::string copy = directory_.file("copy.db");
-  ASSERT_TRUE(sqlite::write_backup(path_, copy, sqlite::Existing::kKept, go_on));
+  ASSERT_TRUE(sqlite::write_backup(path_, copy, sqlite::Existing::kKept, should_continue));
   put("b", "after the backup");
   client_.reset();
   store_.reset();
   const auto before = files();
   for (const Fault fault : {Fault::kNoSpace, Fault::kShortWrite, Fault::kIo}) {
     disk_.fail_writes(fault);
-    const auto backup = sqlite::write_backup(path_, copy + "2", sqlite::Existing::kKept, go_on);
-    const auto restore = sqlite::restore_database(copy, path_, path_ + ".kept", go_on);
-    const auto defrag = sqlite::defragment(path_, [](const sqlite::DefragPlan&) {}, go_on);
+    const auto backup = sqlite::write_backup(path_, copy + "2", sqlite::Existing::kKept, should_continue);
+    const auto restore = sqlite::restore_database(copy, path_, path_ + ".kept", should_continue);
+    const auto defrag = sqlite::defragment(path_, [](const sqlite::DefragPlan&) {}, should_continue);
     disk_.fail_writes(Fault::kNone);
     ASSERT_FALSE(backup);
     ASSERT_FALSE(restore);

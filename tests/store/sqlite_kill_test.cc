@@ -155,7 +155,7 @@ class SqliteKillTest : public ::testing::Test {
     for (std::uint64_t round = 0; round < kills && !HasFailure(); ++round) {
       SCOPED_TRACE(fmt::format("round {}", round));
       run_and_kill(rng.below(8) == 0 ? rng.below(3) : rng.below(3'000));
-      // Now and then the next process finds what the killed one left, journal and all.
+      // At times the next process opens the store that the killed one left, with its journal.
       if (rng.below(3) != 0 || round + 1 == kills) check_file();
     }
     EXPECT_GT(acknowledgements(), kills * 300);
@@ -204,11 +204,11 @@ class SqliteKillTest : public ::testing::Test {
     } past;
 
     store.watch("", store.compacted(), past);
-    const auto told = [&] {
+    const auto delivered = [&] {
       return past.by_revision.empty() ? Revision() : Revision(past.by_revision.rbegin()->first);
     };
     ASSERT_TRUE(
-        loop.run_until([&] { return std::max({past.reached, told(), store.compacted()}) >= store.revision(); }));
+        loop.run_until([&] { return std::max({past.reached, delivered(), store.compacted()}) >= store.revision(); }));
     by_revision_.erase(by_revision_.begin(), by_revision_.upper_bound(store.compacted().number()));
     for (const auto& [revision, said] : by_revision_) {
       const auto found = past.by_revision.find(revision);
@@ -228,9 +228,9 @@ class SqliteKillTest : public ::testing::Test {
 
   /// The acknowledged write was the last of a key without history, and a later write to that key was stored without an
   /// acknowledgement.
-  static bool was_overwritten(const Acknowledged& said, const std::map<std::uint64_t, Change>& told) {
+  static bool was_overwritten(const Acknowledged& said, const std::map<std::uint64_t, Change>& delivered) {
     return sqlite::is_below(key_of(said.writer), busy_options().without_history) && !deletes(said.count) &&
-           std::any_of(told.upper_bound(said.revision), told.end(),
+           std::any_of(delivered.upper_bound(said.revision), delivered.end(),
                        [&](const auto& change) { return change.second.key == key_of(said.writer); });
   }
 

@@ -149,7 +149,7 @@ TEST_F(SqliteStoreTest, ReplaysALongPastFromTheFile) {
   RecordingWatcher watcher;
   RecordingWatcher late;
   store_->watch("", Revision(), watcher);
-  // Written while the past is on its way.
+  // Written while earlier changes are being delivered.
   int done = 0;
   for (int i = 0; i < 500; ++i) {
     store_->write(Write{"live", value_of(std::to_string(i)), std::nullopt}, [&](Result<WriteResult> result) {
@@ -184,7 +184,7 @@ TEST_F(SqliteStoreTest, ReplaysUpToARevisionThatIsNotTheLast) {
 }
 
 TEST_F(SqliteStoreTest, ShowsNothingThatWatchersHaveNotSeen) {
-  // The reader's answer may overtake the delivery of what it shows.
+  // The answer to a read may overtake the delivery of the changes that it shows.
   std::mutex mutex;
   std::condition_variable posted;
   std::vector<TestLoop::Task> tasks;
@@ -236,7 +236,7 @@ int times_open(const std::string& path) {
   return found;
 }
 
-/// A killed process leaves its lock to a child that has not reached its exec().
+/// The lock of a killed process is held by a child until its exec().
 TEST_F(SqliteStoreTest, WaitsForTheChildrenOfAHolderThatDied) {
   open();
   close();
@@ -432,7 +432,7 @@ TEST_F(FullDisk, HeartbeatsGoFirst) {
 
 TEST_F(FullDisk, TakesWhatLeadsToDeletionsAndNothingElse) {
   fill();
-  // Very many of them: they live on the reserve, and free more than they take.
+  // Deletions of many keys: they use the reserve, and free more than they take.
   for (int i = 0; i < 40; ++i) {
     const std::string key = fmt::format("/registry/pods/p{:05}", i);
     std::optional<Result<WriteResult>> marked;
@@ -492,7 +492,7 @@ TEST_F(SqliteStoreTest, ALogThatIsWrittenAllTheTimeStaysShort) {
     ASSERT_EQ(
         put_all(1'000, [](int i) { return fmt::format("/registry/leases/n{:03}", i * 7 % 1'000); }, 1'000), 1'000);
   }
-  // A group is not cut: one may come on top.
+  // A group of writes is not divided: one may exceed the bound.
   EXPECT_LT(std::filesystem::file_size(path_ + "-wal"), (2'048U + 1'024U) * 4'120U);
   const std::vector<std::string> listed = list();
   open();

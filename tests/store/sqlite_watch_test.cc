@@ -52,7 +52,7 @@ class SqliteWatch : public ::testing::Test {
   void expect_all(const std::vector<std::uint64_t>& after) {
     std::deque<Revisions> watchers(after.size());
     for (std::size_t i = 0; i < after.size(); ++i) store_->watch("", Revision(after[i]), watchers[i]);
-    write(1, 1);  // and one that comes while they catch up
+    write(1, 1);  // and a write during the replay of history
     const std::uint64_t head = store_->revision().number();
     for (std::size_t i = 0; i < after.size(); ++i) {
       ASSERT_TRUE(loop_.run_until(

@@ -23,7 +23,7 @@ class Follower final : public Watcher {
     for (const Change& change : changes) {
       EXPECT_LT(reached, change.revision) << "revisions grow";
       reached = change.revision;
-      times_told[change.key] += 1;
+      times_delivered[change.key] += 1;
       if (change.value) {
         state_[change.key] = *change.value;
       } else {
@@ -39,7 +39,7 @@ class Follower final : public Watcher {
   const std::map<std::string, std::string>& state() const { return state_; }
 
   Revision reached;
-  std::map<std::string, int> times_told;
+  std::map<std::string, int> times_delivered;
   std::optional<Error> end;
 
  private:
@@ -65,7 +65,7 @@ class WithoutHistory : public UpkeepTest {
     return found ? *found : -1;
   }
 
-  /// A watch after `after`, until it has seen everything.
+  /// Watches from `after` until every key was seen.
   void follow(Revision after, Follower& follower) {
     const WatchId id = store_->watch("", after, follower);
     const Revision head = store_->revision();
@@ -79,12 +79,12 @@ class WithoutHistory : public UpkeepTest {
       const auto written = rng.below(5) == 0 ? client_->remove(key)
                                              : client_->put(key, fmt::format("{} is {}", key, rng.below(1'000'000)));
       ASSERT_TRUE(written);
-      note_state();
+      record_state();
     }
   }
 
-  /// Remembers every state there was.
-  void note_state() {
+  /// Records the present state of all keys.
+  void record_state() {
     const Result<RangeResult> now = client_->range({});
     ASSERT_TRUE(now);
     std::map<std::string, std::string> state;
@@ -124,7 +124,7 @@ TEST_F(WithoutHistory, EachRevisionLeadsToTheSameEnd) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
     open_without({"l"});
-    note_state();
+    record_state();
     write_at_random(rng, 40);
     expect_each_revision_leads_to_the_same_end();
     open_without({"l"});  // memory is lost
@@ -151,7 +151,7 @@ TEST_F(WithoutHistory, OnlyTheLastChangeOfAKeyIsRepeated) {
   EXPECT_EQ(watcher.created.front(), Revision(1));
 }
 
-TEST_F(WithoutHistory, AStateOfThePastIsToldOrRefused) {
+TEST_F(WithoutHistory, AStateOfThePastIsAnsweredOrRefused) {
   open_without({"l"});
   put("l1", "l1 is 1");  // 1
   put("l2", "l2 is 1");  // 2
@@ -176,7 +176,7 @@ TEST_F(WithoutHistory, AStateOfThePastIsToldOrRefused) {
 TEST_F(WithoutHistory, APrefixThatLosesItsHistoryOrGetsItBack) {
   Rng rng(7);
   open();
-  note_state();
+  record_state();
   write_at_random(rng, 20);
   open_without({"l"});
   write_at_random(rng, 20);
@@ -207,7 +207,7 @@ TEST_F(WithoutHistory, CompactionForgetsDeletionsAndStepsOverWhatIsMissing) {
   EXPECT_THAT(problems(path_), IsEmpty());
 }
 
-TEST_F(WithoutHistory, TellsHowFarBackChangesGo) {
+TEST_F(WithoutHistory, ReportsHowFarBackChangesGo) {
   open_without({"l"});
   for (int i = 0; i < 3; ++i) put("p1", "p1 is it");
   for (int i = 0; i < 30; ++i) put("l1", "l1 is it");

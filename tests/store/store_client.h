@@ -23,7 +23,7 @@ inline std::string text_of(const Value& value) {
   return value ? *value : "(none)";
 }
 
-/// "3 a: 1 -> 2" for an update of a at revision 3; "(none)" stands for absent.
+/// A change as text: "3 a: 1 -> 2" for an update of a at revision 3; "(none)" stands for absent.
 inline std::string describe(const Change& change) {
   return fmt::format("{} {}: {} -> {}", change.revision.number(), change.key, text_of(change.previous),
                      text_of(change.value));

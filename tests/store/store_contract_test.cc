@@ -159,7 +159,7 @@ TEST_P(StoreContract, RefusesMoreThanItQueues) {
 }
 
 TEST_P(StoreContract, GivesBackTheBytesThatNoLongerWait) {
-  for (int i = 0; i < 150; ++i) {  // one and a half times what may wait
+  for (int i = 0; i < 150; ++i) {  // one and a half times the bound of waiting writes
     const Result<WriteResult> result = client_->put("a", std::string(10'000, 'x'));
     ASSERT_TRUE(result) << i << ": " << result.error().text();
   }

@@ -88,7 +88,7 @@ TEST_P(StoreContract, UnwatchIsTheEnd) {
   EXPECT_THAT(never.seen, IsEmpty());
 }
 
-/// Ends its own watch and starts another one from inside a delivery.
+/// Ends its own watch and starts another one during a delivery.
 class RestlessWatcher final : public Watcher {
  public:
   RestlessWatcher(Store& store, RecordingWatcher& successor) : store_(store), successor_(successor) {}
@@ -111,7 +111,7 @@ class RestlessWatcher final : public Watcher {
   WatchId id_ = 0;
 };
 
-TEST_P(StoreContract, WatchersMayComeAndGoInsideADelivery) {
+TEST_P(StoreContract, WatchersMayBeginAndEndInsideADelivery) {
   RecordingWatcher successor;
   RestlessWatcher restless(*store_, successor);
   restless.start();
@@ -153,7 +153,7 @@ TEST_P(StoreContract, ListThenWatchMissesNothingUnderWrites) {
   }
 }
 
-TEST_P(StoreContract, ABarrierTellsWhatHasBeenDelivered) {
+TEST_P(StoreContract, ABarrierAnswersWhatHasBeenDelivered) {
   RecordingWatcher watcher;
   store_->watch("", Revision(), watcher);
   store_->write(Write{"a", value_of("1"), std::nullopt}, [](Result<WriteResult>) {});
@@ -186,7 +186,7 @@ TEST_P(StoreContract, KeysGoByThemselvesWhereTheStoreSaysSo) {
     ASSERT_TRUE(written && written->committed);
   }
   ASSERT_TRUE(client_->write({.key = "e/d", .value = value_of("x"), .ttl = seconds(1)}));
-  put("e/d", "stays");  // a write without one takes it away
+  put("e/d", "stays");  // a write without a time to live ends the earlier one
   const auto is_over = [&] { return !watcher.batches.empty() && watcher.batches.back().front().value == nullptr; };
   if (!store_->expires_keys()) {
     EXPECT_FALSE(is_over());

@@ -94,7 +94,7 @@ class RandomWork {
     open_over(*std::move(transport));
   }
 
-  /// Members that lag, and whose watches come in pieces and repeat themselves.
+  /// Members that lag, with watches that are fragmented and repeat events.
   void open_simulated_etcd() {
     sim_etcd_.emplace(time_, rng_.fork("etcd"),
                       sim::SimEtcdOptions{.replicas = 3,

@@ -61,7 +61,7 @@ class StoreView final : public Store {
   std::vector<Completion<WriteResult>> unanswered_;
 };
 
-/// Runs timers of virtual time, and what they post.
+/// Runs timers of virtual time, and the tasks that they post.
 class TestTimers {
  public:
   using Task = std::move_only_function<void()>;

@@ -47,7 +47,7 @@ class TestLoop {
     return true;
   }
 
-  /// Runs what has been posted, and what that posts.
+  /// Runs posted tasks, and the tasks that these post.
   void run_posted() {
     while (std::optional<Task> task = take(std::chrono::seconds(0))) (*task)();
   }

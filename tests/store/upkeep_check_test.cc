@@ -134,7 +134,7 @@ TEST_F(StoreCheck, AnswersWhateverIsInTheFile) {
     }
     if (rng.below(10) == 0) bytes.resize(rng.below(bytes.size()));
     write_file(path_, bytes);
-    const auto report = sqlite::check_database(path_, check_value, go_on);
+    const auto report = sqlite::check_database(path_, check_value, should_continue);
     if (!report || report->findings.count() != 0) ++found;
     std::filesystem::remove(path_ + "-wal");
     std::filesystem::remove(path_ + "-shm");
@@ -144,10 +144,10 @@ TEST_F(StoreCheck, AnswersWhateverIsInTheFile) {
 
 TEST_F(StoreCheck, SaysWhatItCannotRead) {
   write_file(path_, "kind: Pod\nmetadata: {name: not-a-database, namespace: but-long-enough-to-be-one}\n");
-  auto report = sqlite::check_database(path_, check_value, go_on);
+  auto report = sqlite::check_database(path_, check_value, should_continue);
   ASSERT_FALSE(report);
   EXPECT_THAT(report.error().text(), HasSubstr("not a Spillway database"));
-  report = sqlite::check_database(directory_.file("none.db"), check_value, go_on);
+  report = sqlite::check_database(directory_.file("none.db"), check_value, should_continue);
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, ErrorCode::kNotFound);
   std::filesystem::remove(path_);
@@ -155,11 +155,11 @@ TEST_F(StoreCheck, SaysWhatItCannotRead) {
   write_some();
   close();
   tamper("PRAGMA user_version=3");
-  report = sqlite::check_database(path_, check_value, go_on);
+  report = sqlite::check_database(path_, check_value, should_continue);
   ASSERT_FALSE(report);
   EXPECT_THAT(report.error().text(), HasSubstr("written by a newer version of Spillway"));
   tamper("PRAGMA user_version=1; PRAGMA application_id=7");
-  report = sqlite::check_database(path_, check_value, go_on);
+  report = sqlite::check_database(path_, check_value, should_continue);
   ASSERT_FALSE(report);
   EXPECT_THAT(report.error().text(), HasSubstr("the database of another program"));
 }
@@ -176,11 +176,11 @@ TEST_F(StoreCheck, RefusesWhatSpillwayDidNotMake) {
     write_some();
     close();
     tamper(foreign);
-    const auto report = sqlite::check_database(path_, check_value, go_on);
+    const auto report = sqlite::check_database(path_, check_value, should_continue);
     ASSERT_FALSE(report) << foreign;
     EXPECT_EQ(report.error().code, ErrorCode::kInvalid);
     EXPECT_THAT(report.error().text(), HasSubstr("that Spillway did not make")) << foreign;
-    const auto restored = sqlite::restore_database(path_, directory_.file("restored/spillway.db"), {}, go_on);
+    const auto restored = sqlite::restore_database(path_, directory_.file("restored/spillway.db"), {}, should_continue);
     ASSERT_FALSE(restored) << foreign;
     EXPECT_THAT(restored.error().text(), HasSubstr("that Spillway did not make")) << foreign;
     EXPECT_FALSE(std::filesystem::exists(directory_.file("restored/spillway.db")));

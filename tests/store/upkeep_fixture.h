@@ -25,7 +25,7 @@ namespace spillway::store {
 
 class UpkeepTest : public ::testing::Test {
  protected:
-  static bool go_on(double) { return true; }
+  static bool should_continue(double) { return true; }
 
   void open() { open_at(path_); }
 
@@ -88,7 +88,7 @@ class UpkeepTest : public ::testing::Test {
   }
 
   static sqlite::CheckReport check(const std::string& path) {
-    auto report = sqlite::check_database(path, check_value, go_on);
+    auto report = sqlite::check_database(path, check_value, should_continue);
     EXPECT_TRUE(report) << report.error().text();
     return report ? *std::move(report) : sqlite::CheckReport();
   }

@@ -26,12 +26,12 @@ class StoreBackup : public UpkeepTest {};
 class StoreRestore : public UpkeepTest {
  protected:
   void back_up() {
-    const auto report = sqlite::write_backup(path_, copy_, Existing::kKept, go_on);
+    const auto report = sqlite::write_backup(path_, copy_, Existing::kKept, should_continue);
     ASSERT_TRUE(report) << report.error().text();
   }
 
   Result<sqlite::RestoreReport> restore(const std::string& keep_as = {}) {
-    return sqlite::restore_database(copy_, path_, keep_as, go_on);
+    return sqlite::restore_database(copy_, path_, keep_as, should_continue);
   }
 };
 
@@ -53,7 +53,7 @@ TEST_F(StoreBackup, HoldsOneRevisionOfAStoreThatIsWrittenMeanwhile) {
   model.erase("k00007");
   int written = 0;
   const auto write_meanwhile = [&](double) {
-    // At both ends, so that a copy in pieces would show some of them.
+    // Writes at both ends of the key range, so that a copy in pieces would miss one.
     put("k00000", "k00000 is new");
     put(fmt::format("k{:05}", kKeys - 1), "the last is new");
     put(fmt::format("m{}", written), "another");
@@ -83,11 +83,11 @@ TEST_F(StoreBackup, IsForItsOwnerAloneAndReplacesOnlyWhatItMay) {
   write_some();
   write_file(copy_, "something of the operator's");
   std::filesystem::permissions(copy_, std::filesystem::perms::all);
-  auto report = sqlite::write_backup(path_, copy_, Existing::kKept, go_on);
+  auto report = sqlite::write_backup(path_, copy_, Existing::kKept, should_continue);
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, ErrorCode::kAlreadyExists);
   EXPECT_EQ(read_file(copy_), "something of the operator's");
-  report = sqlite::write_backup(path_, copy_, Existing::kReplaced, go_on);
+  report = sqlite::write_backup(path_, copy_, Existing::kReplaced, should_continue);
   ASSERT_TRUE(report) << report.error().text();
   EXPECT_EQ(report->revision, Revision(5));
   struct stat made{};
@@ -95,7 +95,7 @@ TEST_F(StoreBackup, IsForItsOwnerAloneAndReplacesOnlyWhatItMay) {
   EXPECT_EQ(made.st_mode & 07777U, 0600U);
 }
 
-TEST_F(StoreBackup, LeavesNothingWhenItIsStopped) {
+TEST_F(StoreBackup, RemovesEverythingWhenItIsStopped) {
   open();
   put_many(3'000, 20);
   const auto before = files();
@@ -108,10 +108,10 @@ TEST_F(StoreBackup, LeavesNothingWhenItIsStopped) {
 
 TEST_F(StoreBackup, SaysWhereItFailed) {
   open();
-  const auto report = sqlite::write_backup(path_, directory_.file("absent/copy.db"), Existing::kKept, go_on);
+  const auto report = sqlite::write_backup(path_, directory_.file("absent/copy.db"), Existing::kKept, should_continue);
   ASSERT_FALSE(report);
   EXPECT_THAT(report.error().text(), HasSubstr("absent/copy.db.partial: cannot be made: No such file or directory"));
-  const auto nothing = sqlite::write_backup(directory_.file("none.db"), copy_, Existing::kKept, go_on);
+  const auto nothing = sqlite::write_backup(directory_.file("none.db"), copy_, Existing::kKept, should_continue);
   ASSERT_FALSE(nothing);
   EXPECT_EQ(nothing.error().code, ErrorCode::kNotFound);
 }
@@ -119,7 +119,7 @@ TEST_F(StoreBackup, SaysWhereItFailed) {
 TEST_F(StoreBackup, MayBePutInPlaceByHand) {
   open();
   write_some();
-  ASSERT_TRUE(sqlite::write_backup(path_, copy_, Existing::kKept, go_on));
+  ASSERT_TRUE(sqlite::write_backup(path_, copy_, Existing::kKept, should_continue));
   put("c", "c is lost");
   const Revision newest = store_->revision();
   close();
@@ -130,7 +130,7 @@ TEST_F(StoreBackup, MayBePutInPlaceByHand) {
   EXPECT_THAT(check(path_).backup_of, std::nullopt) << "it is a store again";
 }
 
-TEST_F(StoreRestore, GoesOnFarAheadSoThatNobodySeesRevisionsFall) {
+TEST_F(StoreRestore, ContinuesFarAheadSoThatRevisionsNeverFall) {
   open();
   write_some();
   back_up();
@@ -143,18 +143,19 @@ TEST_F(StoreRestore, GoesOnFarAheadSoThatNobodySeesRevisionsFall) {
   ASSERT_TRUE(report) << report.error().text();
   EXPECT_EQ(report->revision, Revision(5));
   EXPECT_EQ(report->objects, 2U);
-  EXPECT_EQ(report->goes_on, Revision(seen.number() + kRevisionLead)) << "the replaced store was ahead of the backup";
+  EXPECT_EQ(report->continues_at, Revision(seen.number() + kRevisionLead))
+      << "the replaced store was ahead of the backup";
   EXPECT_EQ(report->kept, kept);
 
   open();
-  EXPECT_EQ(store_->revision(), report->goes_on);
+  EXPECT_EQ(store_->revision(), report->continues_at);
   EXPECT_THAT(list(), ElementsAre("a=a is 2 c1 m3 v2", "c=c is 1 c5 m5 v1"));
   RecordingWatcher watcher;
   store_->watch("", seen, watcher);
   ASSERT_TRUE(loop_.run_until([&] { return watcher.end.has_value(); }));
   EXPECT_EQ(watcher.end->code, ErrorCode::kExpired) << "who knows the lost writes has to list again";
   put("e", "e is 1");
-  EXPECT_EQ(store_->revision(), Revision(report->goes_on.number() + 1));
+  EXPECT_EQ(store_->revision(), Revision(report->continues_at.number() + 1));
   close();
   EXPECT_THAT(problems(path_), IsEmpty());
   open_at(kept);
@@ -167,9 +168,9 @@ TEST_F(StoreRestore, IntoANewDirectoryGoesOnAtTheBackupsLead) {
   back_up();
   close();
   const std::string fresh = directory_.file("fresh.db");
-  const auto report = sqlite::restore_database(copy_, fresh, {}, go_on);
+  const auto report = sqlite::restore_database(copy_, fresh, {}, should_continue);
   ASSERT_TRUE(report) << report.error().text();
-  EXPECT_EQ(report->goes_on, Revision(5 + kRevisionLead));
+  EXPECT_EQ(report->continues_at, Revision(5 + kRevisionLead));
   EXPECT_EQ(report->kept, "");
   struct stat made{};
   ASSERT_EQ(::stat(fresh.c_str(), &made), 0);
@@ -188,7 +189,7 @@ TEST_F(StoreRestore, TwiceFromOneBackupNeverGivesARevisionTwice) {
   close();
   const auto again = restore(directory_.file("kept-2.db"));
   ASSERT_TRUE(again) << again.error().text();
-  EXPECT_GT(again->goes_on, seen);
+  EXPECT_GT(again->continues_at, seen);
 }
 
 TEST_F(StoreRestore, OfACopyThatIsNoBackupGoesAheadAsWell) {
@@ -196,10 +197,10 @@ TEST_F(StoreRestore, OfACopyThatIsNoBackupGoesAheadAsWell) {
   write_some();
   close();
   const std::string fresh = directory_.file("fresh.db");
-  const auto report = sqlite::restore_database(path_, fresh, {}, go_on);
+  const auto report = sqlite::restore_database(path_, fresh, {}, should_continue);
   ASSERT_TRUE(report) << report.error().text();
   EXPECT_EQ(report->revision, Revision(5));
-  EXPECT_EQ(report->goes_on, Revision(5 + kRevisionLead));
+  EXPECT_EQ(report->continues_at, Revision(5 + kRevisionLead));
   EXPECT_THAT(problems(fresh), IsEmpty());
 }
 
@@ -247,7 +248,7 @@ TEST_F(StoreRestore, TakesNothingFromTheJournalOfAStoreThatIsGone) {
   put("a", "a is 3");
   const std::string lost = directory_.file("lost.db");
   std::filesystem::copy_file(path_ + "-wal", lost + "-wal");
-  const auto report = sqlite::restore_database(copy_, lost, {}, go_on);
+  const auto report = sqlite::restore_database(copy_, lost, {}, should_continue);
   ASSERT_TRUE(report) << report.error().text();
   open_at(lost);
   EXPECT_THAT(list(), ElementsAre("a=a is 2 c1 m3 v2", "c=c is 1 c5 m5 v1"));
@@ -270,7 +271,8 @@ TEST_F(StoreDefrag, GivesUnusedPagesBackAndChangesNothingElse) {
                   newest.number() - 3));
   ASSERT_THAT(problems(path_), IsEmpty());
   std::optional<sqlite::DefragPlan> plan;
-  const auto report = sqlite::defragment(path_, [&](const sqlite::DefragPlan& told) { plan = told; }, go_on);
+  const auto report =
+      sqlite::defragment(path_, [&](const sqlite::DefragPlan& planned) { plan = planned; }, should_continue);
   ASSERT_TRUE(report) << report.error().text();
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->before, report->before);
@@ -291,7 +293,7 @@ TEST_F(StoreDefrag, RefusesAStoreInUseAndLeavesADamagedOne) {
   open();
   write_some();
   const auto nothing = [](const sqlite::DefragPlan&) {};
-  auto report = sqlite::defragment(path_, nothing, go_on);
+  auto report = sqlite::defragment(path_, nothing, should_continue);
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, ErrorCode::kConflict);
   put_many(200, 800);
@@ -299,17 +301,17 @@ TEST_F(StoreDefrag, RefusesAStoreInUseAndLeavesADamagedOne) {
   std::string bytes = read_file(path_);
   for (std::size_t page = 3; page < 30; ++page) bytes.replace(page * 4096, 64, std::string(64, '\x7e'));
   write_file(path_, bytes);
-  report = sqlite::defragment(path_, nothing, go_on);
+  report = sqlite::defragment(path_, nothing, should_continue);
   EXPECT_FALSE(report);
   EXPECT_TRUE(read_file(path_) == bytes);
   EXPECT_THAT(files(), Not(Contains("test.db.defrag")));
-  report = sqlite::defragment(directory_.file("none.db"), nothing, go_on);
+  report = sqlite::defragment(directory_.file("none.db"), nothing, should_continue);
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, ErrorCode::kNotFound);
   EXPECT_THAT(files(), Not(Contains("none.db.lock")));
 }
 
-TEST_F(StoreBackup, TwoMakersOfOneFileMeet) {
+TEST_F(StoreBackup, TwoMakersOfOneFileConflict) {
   write_file(copy_ + ".partial", "of one that was killed");
   auto first = sqlite::NewFile::make(copy_, "partial");
   ASSERT_TRUE(first) << first.error().text();

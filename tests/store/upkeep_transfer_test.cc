@@ -23,14 +23,14 @@ TEST_F(Transfer, AStoreThatIsMadeGoesOnFarBeyondWhatClientsHaveSeen) {
   const auto read = (*maker)->read("/registry/a/1", 10);
   ASSERT_TRUE(read && read->entries.size() == 1);
   EXPECT_EQ(*read->entries.front().value, "two");
-  const auto goes_on = (*maker)->finish(Revision(77));
-  ASSERT_TRUE(goes_on) << goes_on.error().text();
-  EXPECT_EQ(goes_on->number(), 77 + sqlite::kRevisionLead);
+  const auto continues_at = (*maker)->finish(Revision(77));
+  ASSERT_TRUE(continues_at) << continues_at.error().text();
+  EXPECT_EQ(continues_at->number(), 77 + sqlite::kRevisionLead);
   maker->reset();
   open();
   const auto written = client_->put("/registry/a/3", "three");
   ASSERT_TRUE(written);
-  EXPECT_EQ(written->revision.number(), goes_on->number() + 1);
+  EXPECT_EQ(written->revision.number(), continues_at->number() + 1);
 }
 
 TEST_F(Transfer, AStoreThatIsNotFinishedLeavesNothing) {
@@ -56,9 +56,9 @@ TEST_F(Transfer, AStoreThatIsThereIsKeptOnlyIfThatIsSaid) {
   {
     auto maker = sqlite::StoreMaker::make(path_, path_ + ".kept");
     ASSERT_TRUE(maker);
-    const auto goes_on = (*maker)->finish(Revision());
-    ASSERT_TRUE(goes_on) << goes_on.error().text();
-    EXPECT_GT(goes_on->number(), old.number() + sqlite::kRevisionLead - 1);
+    const auto continues_at = (*maker)->finish(Revision());
+    ASSERT_TRUE(continues_at) << continues_at.error().text();
+    EXPECT_GT(continues_at->number(), old.number() + sqlite::kRevisionLead - 1);
   }
   const auto kept = sqlite::StoreReader::open(path_ + ".kept");
   ASSERT_TRUE(kept) << kept.error().text();

@@ -15,17 +15,17 @@ namespace {
 using api::Json;
 
 /// An error as a row has it: the whole message where the row has one, else the end of it.
-struct Told {
+struct RowError {
   std::string field;
   std::string type;
   std::string message;
 
-  friend auto operator<=>(const Told&, const Told&) = default;
+  friend auto operator<=>(const RowError&, const RowError&) = default;
 };
 
-Json text_of(const std::vector<Told>& errors) {
+Json text_of(const std::vector<RowError>& errors) {
   Json list = Json::array();
-  for (const Told& error : errors) {
+  for (const RowError& error : errors) {
     list.if_array()->push_back(Json(error.field + " " + error.type + ": " + error.message));
   }
   return list;
@@ -34,23 +34,23 @@ Json text_of(const std::vector<Told>& errors) {
 }  // namespace
 
 std::optional<Mismatch> compare_errors(const Json& wanted, const api::FieldErrors& errors) {
-  std::vector<Told> got;
+  std::vector<RowError> got;
   for (const api::FieldError& error : errors.errors()) {
     std::string type(api::to_string(error.reason));
     got.push_back({.field = error.field, .type = std::move(type), .message = error.message});
   }
-  std::vector<Told> want;
+  std::vector<RowError> want;
   for (const Json& error : *wanted.if_array()) {
-    Told told{.field = std::string(error.string_at({"field"})), .type = std::string(error.string_at({"type"}))};
+    RowError row{.field = std::string(error.string_at({"field"})), .type = std::string(error.string_at({"type"}))};
     const std::string_view detail = error.string_at({"detail"});
     const std::string_view body = error.string_at({"body"});
-    told.message = body.empty() ? detail : body;
-    const auto found = std::ranges::find_if(got, [&](const Told& one) {
-      return one.field == told.field && one.type == told.type && body.empty() && one.message.ends_with(detail);
+    row.message = body.empty() ? detail : body;
+    const auto found = std::ranges::find_if(got, [&](const RowError& one) {
+      return one.field == row.field && one.type == row.type && body.empty() && one.message.ends_with(detail);
     });
-    if (found != got.end()) told.message = found->message;
-    told.message = shortened(told.message, api::kCauseTextMax);  // as every message of a field is
-    want.push_back(std::move(told));
+    if (found != got.end()) row.message = found->message;
+    row.message = shortened(row.message, api::kCauseTextMax);  // as every message of a field is
+    want.push_back(std::move(row));
   }
   std::ranges::sort(got);
   std::ranges::sort(want);

@@ -23,12 +23,12 @@ std::optional<Mismatch> guarded(const VectorCheck& check, const api::Json& row) 
 void write_all(int out, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = write(out, bytes.data(), bytes.size());
-    if (written <= 0) _exit(3);  // the reader has gone
+    if (written <= 0) _exit(3);  // the parent has closed the pipe
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
 }
 
-/// One line per row: null, or what was wanted and what came.
+/// Writes one line per row: null, or the wanted and the actual value.
 [[noreturn]] void run_child(int out, const VectorCheck& check, std::span<const VectorRow> rows) {
   for (const VectorRow& row : rows) {
     const std::optional<Mismatch> mismatch = guarded(check, row.document);

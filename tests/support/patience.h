@@ -8,6 +8,6 @@
 namespace spillway::support {
 
 inline constexpr std::chrono::seconds kPatience{300};
-inline constexpr int kPatienceMs = 300'000;  // as poll() takes it
+inline constexpr int kPatienceMs = 300'000;  // for poll()
 
 }  // namespace spillway::support

@@ -56,7 +56,7 @@ bool contains(const std::vector<std::string>& list, std::string_view text) {
   return std::ranges::find(list, text) != list.end();
 }
 
-/// In rows whose kind is written "apps/v1 Deployment" the last word counts.
+/// True if the row is selected; of a kind such as "apps/v1 Deployment" the last word counts.
 bool is_wanted(const VectorRow& row, const Options& options) {
   if (!options.rows.empty() && !contains(options.rows, row.name())) return false;
   if (options.kinds.empty()) return true;

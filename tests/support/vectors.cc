@@ -8,7 +8,7 @@ namespace spillway::support {
 namespace {
 
 Result<std::string> read_text(const std::filesystem::path& file) {
-  gzFile in = gzopen(file.c_str(), "rb");  // reads plain files as they are
+  gzFile in = gzopen(file.c_str(), "rb");  // reads files without compression as well
   if (in == nullptr) return make_error(ErrorCode::kNotFound, "{}: cannot be opened", file.string());
   std::string text;
   std::array<char, 65536> chunk;

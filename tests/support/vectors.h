@@ -19,7 +19,7 @@ struct VectorRow {
   int line = 0;
   api::Json document;
 
-  /// The row's "name", else its "id".
+  /// The row's "name", or else its "id".
   std::string name() const;
 };
 

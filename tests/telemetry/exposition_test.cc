@@ -18,7 +18,7 @@ TEST(Exposition, WritesFamiliesAndSamples) {
             "# HELP b_bytes How much\n# TYPE b_bytes gauge\nb_bytes{x=\"2\"} 6055997440\n");
 }
 
-TEST(Exposition, LeavesOutFamiliesWithoutSamples) {
+TEST(Exposition, OmitsFamiliesWithoutSamples) {
   Exposition out;
   out.family("nothing", Exposition::Type::kGauge, "Nothing");
   EXPECT_EQ(out.text(), "");

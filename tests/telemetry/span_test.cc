@@ -26,7 +26,7 @@ TEST(Traceparent, WhatNamesNothingIsNone) {
            "",
            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331",
            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-1",
-           "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more",  // not of this version
+           "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more",  // a later version
            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-011",
            "cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01.more",
            "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",

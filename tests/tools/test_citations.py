@@ -17,7 +17,8 @@ class Citations(unittest.TestCase):
             (root / "docs/spec/node-agent.md").write_text(SPECIFICATION)
             (root / "src").mkdir()
             (root / "src/a.h").write_text(text)
-            done = subprocess.run([sys.executable, ROOT / "tools/citations.py", "--root", root], capture_output=True, text=True)
+            done = subprocess.run([sys.executable, ROOT / "tools/citations.py", "--root", root], capture_output=True,
+                                  text=True)
             return done.returncode, done.stdout
 
     def test_what_opens_passes(self):

@@ -13,13 +13,17 @@ class Links(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
             (root / "docs").mkdir()
-            (root / "docs/b.md").write_text('# Page\n\n## What it does, and why\n\n<a id="row-1"></a>\n\n```sh\n# no heading\n```\n')
+            (root / "docs/b.md").write_text(
+                '# Page\n\n## What it does, and why\n\n<a id="row-1"></a>\n\n```sh\n# no heading\n```\n')
             (root / "docs/a.md").write_text(text)
-            done = subprocess.run([sys.executable, ROOT / "tools/links.py", "--root", root], capture_output=True, text=True, check=False)
+            done = subprocess.run([sys.executable, ROOT / "tools/links.py", "--root", root], capture_output=True,
+                                  text=True, check=False)
             return done.returncode, done.stdout
 
     def test_what_opens_passes(self):
-        code, out = self.run_with("[1](b.md) [2](b.md#what-it-does-and-why) [3](b.md#row-1) [4](#here) [5](https://example.com/x)\n\n# Here\n")
+        code, out = self.run_with(
+            "[1](b.md) [2](b.md#what-it-does-and-why) [3](b.md#row-1) [4](#here) [5](https://example.com/x)\n\n# Here\n"
+        )
         self.assertEqual((code, out), (0, "links: 4 open, 0 lead nowhere\n"))
 
     def test_a_file_that_does_not_exist(self):

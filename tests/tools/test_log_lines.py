@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""tools/log_lines.py finds every message, and the fields of docs/observability.md are fields of more than one message."""
+"""tools/log_lines.py finds every message, and the fields of docs/observability.md are fields of more than one
+message.
+"""
 
 import collections
 import pathlib
@@ -30,13 +32,16 @@ class LogLines(unittest.TestCase):
             (pathlib.Path(folder) / "src").mkdir()
             (pathlib.Path(folder) / "src/a.cc").write_text(SOURCE)
             found = [line[:3] for line in log_lines.lines_of(pathlib.Path(folder))]
-        self.assertEqual(found, [("info", "pod (bound)", ["pod", "node"]), ("warning", "evicting pod", ["reasons", "emergency"]),
-                                 ("warning", "would evict pod", ["reasons", "emergency"]), ("error", "(put together)", ["error"])])
+        self.assertEqual(found, [("info", "pod (bound)", ["pod", "node"]),
+                                 ("warning", "evicting pod", ["reasons", "emergency"]),
+                                 ("warning", "would evict pod", ["reasons", "emergency"]),
+                                 ("error", "(put together)", ["error"])])
 
     def test_the_documented_fields_are_there(self):
         section = (ROOT / "docs/observability.md").read_text().split("## Log lines")[1].split("\n## ")[0]
         table = section.split("Those of more than one message:")[1]
-        documented = {name for row in re.findall(r"^\| (`[^|]*) \|", table, re.M) for name in re.findall(r"`([a-z_]+)`", row)}
+        documented = {name for row in re.findall(r"^\| (`[^|]*) \|", table, re.M)
+                      for name in re.findall(r"`([a-z_]+)`", row)}
         counts = collections.Counter(field for _, _, fields, _ in log_lines.lines_of(ROOT) for field in fields)
         self.assertGreater(len(documented), 20)
         self.assertEqual({name for name in documented if counts[name] < 2}, set())

@@ -29,13 +29,15 @@ class Mutants(unittest.TestCase):
         (self.folder / "build/unit.cxx").write_text(f'#include "{self.folder}/src/a.cc"\n')
         unit = f"c++ -o unit.o -c {self.folder}/build/unit.cxx"
         (self.folder / "build/compile_commands.json").write_text(
-            json.dumps([{"directory": f"{self.folder}/build", "file": f"{self.folder}/build/unit.cxx", "command": unit}]))
+            json.dumps([{"directory": f"{self.folder}/build", "file": f"{self.folder}/build/unit.cxx",
+                         "command": unit}]))
         self.link("test.o")
         self.build(TEST)
 
     def build(self, test):
         (self.folder / "build/test.cc").write_text(test)
-        for command in (["c++", "-o", "unit.o", "-c", "unit.cxx"], ["ar", "rc", "liba.a", "unit.o"], ["c++", "-o", "test.o", "-c", "test.cc"]):
+        for command in (["c++", "-o", "unit.o", "-c", "unit.cxx"], ["ar", "rc", "liba.a", "unit.o"],
+                        ["c++", "-o", "test.o", "-c", "test.cc"]):
             subprocess.run(command, cwd=self.folder / "build", check=True)
 
     def link(self, objects):
@@ -46,15 +48,18 @@ class Mutants(unittest.TestCase):
 
     def run_with(self, text, *arguments):
         (self.folder / "tests/mutants/room.txt").write_text(text)
-        done = subprocess.run([sys.executable, ROOT / "tools/mutants.py", "--root", self.folder, "--build", self.folder / "build", *arguments],
-                              capture_output=True, text=True, env={**os.environ, "PATH": f"{self.folder}/bin:{os.environ['PATH']}"})
+        done = subprocess.run([sys.executable, ROOT / "tools/mutants.py", "--root", self.folder, "--build",
+                               self.folder / "build", *arguments],
+                              capture_output=True, text=True,
+                              env={**os.environ, "PATH": f"{self.folder}/bin:{os.environ['PATH']}"})
         self.assertEqual((self.folder / "src/a.cc").read_text(), SOURCE, "the tree is as it was")
         self.assertEqual(list((self.folder / "build").glob("tmp*")), [], "nothing is left")
         return done.returncode, done.stdout, done.stderr
 
     def test_killed_and_survived(self):
         code, out, _ = self.run_with(BUG.format(name="a", old="int one() { return 1; }", new="int one() { return 5; }")
-                                     + BUG.format(name="b", old="int also_two() { return 2; }", new="int also_two() { return 5; }"))
+                                     + BUG.format(name="b", old="int also_two() { return 2; }",
+                                                  new="int also_two() { return 5; }"))
         self.assertEqual(code, 1)
         self.assertIn("1/2 room: a: killed", out)
         self.assertIn("2/2 room: b: survived", out)
@@ -63,7 +68,8 @@ class Mutants(unittest.TestCase):
         self.assertEqual(code, 0)
 
     def test_a_survivor_that_is_explained(self):
-        code, out, _ = self.run_with(BUG.format(name="a", old="int also_two() { return 2; }", new="int also_two() { return 3; }") + "survives: nothing sees it\n")
+        code, out, _ = self.run_with(BUG.format(name="a", old="int also_two() { return 2; }",
+                                                new="int also_two() { return 3; }") + "survives: nothing sees it\n")
         self.assertEqual(code, 0)
         self.assertIn("survived: nothing sees it", out)
 
@@ -74,7 +80,8 @@ class Mutants(unittest.TestCase):
             self.assertIn('room.txt:1: "a" does not apply', err)
 
     def test_a_bug_that_does_not_compile_is_no_kill(self):
-        code, out, _ = self.run_with(BUG.format(name="a", old="int one() { return 1; }", new="int one() { return none; }"))
+        code, out, _ = self.run_with(BUG.format(name="a", old="int one() { return 1; }",
+                                                new="int one() { return none; }"))
         self.assertEqual(code, 1)
         self.assertIn("room: a: does not compile", out)
 

@@ -1,4 +1,6 @@
-"""Mutants made by a machine, over a project of one source in a library, one test program and one suite with processes."""
+"""Mutants made by a machine, over a project of one source in a library, one test program and one suite with
+processes.
+"""
 import collections
 import json
 import os
@@ -63,21 +65,45 @@ EXPECTED = [
     ("call", "call", "int call(Held& held) { ; return 0; }"),
     ("release", "release", "void release(Held& held) { ; }"),
     ("assigned", "assignment", "void assigned(Held& held, bool to) { ; }"),
-    ("negated", "negation", "void negated(bool x, Held& held) { if (int n = 0; !(x && n == n)) { note(x, held); } else { note(!x, held); } }"),
+    (
+        "negated",
+        "negation",
+        (
+            "void negated(bool x, Held& held) { if (int n = 0; !(x && n == n)) { note(x, held); } else { note(!x,"
+            " held); } }"
+        ),
+    ),
     ("negated", "branch", "void negated(bool x, Held& held) { if (int n = 0; x && n == n) { note(x, held); }  }"),
-    ("negated", "branch", "void negated(bool x, Held& held) { if (int n = 0; x && n == n) {} else { note(!x, held); } }"),
+    (
+        "negated",
+        "branch",
+        "void negated(bool x, Held& held) { if (int n = 0; x && n == n) {} else { note(!x, held); } }",
+    ),
     ("kept", "branch", "void kept(bool x, Held& held) { ; }"),
     ("early", "return", "bool early(bool x, Held& held) { ; note(x, held); return false; }"),
     ("swallowed", "swallow", "Outcome swallowed(Number& x) { ; return {}; }"),
-    ("tried", "swallow", "Outcome tried() { auto x = [](auto tried) { return tried ? *std::move(tried) : std::decay_t<decltype(*tried)>{}; }(read_it(true));"
-                         " static_cast<void>(x); return {}; }"),
+    (
+        "tried",
+        "swallow",
+        (
+            "Outcome tried() { auto x = [](auto tried) { return tried ? *std::move(tried) :"
+            " std::decay_t<decltype(*tried)>{}; }(read_it(true)); static_cast<void>(x); return {}; }"
+        ),
+    ),
     ("tried_void", "swallow", "Outcome tried_void() { static_cast<void>(read_it(false)); return {}; }"),
     ("border", "comparison", "bool border(int a, int b) { return a < b; }"),
     ("off", "constant", "int off(bool) { return 42; }"),
     ("off", "constant", "int off(bool) { return 40; }"),
     ("turned", "ternary", "int turned(bool x, int a, int b) { return x ? b : a; }"),
     ("swapped", "arguments", "void swapped(Held& held, int a, int b) { held.take(b, a); }"),
-    ("once", "round", "void once(Held& held, const bool (&all)[2]) { { int mutation_round = 0; for (bool y : all) { if (mutation_round++ > 0) break; note(y, held); } } }"),
+    (
+        "once",
+        "round",
+        (
+            "void once(Held& held, const bool (&all)[2]) { { int mutation_round = 0; for (bool y : all) { if"
+            " (mutation_round++ > 0) break; note(y, held); } } }"
+        ),
+    ),
     ("last", "branch", "void last(Held& held, bool x) { while (true) { note(x, held); if (held.count) ; } }"),
 ]
 
@@ -106,33 +132,43 @@ class Changes(unittest.TestCase):
     def places_of(self, text, options="-std=c++17"):
         source = self.folder / "a.cc"
         source.write_text(text)
-        made = places.Places({source: (str(self.folder), ["c++", *options.split(), "-o", "a.o", "-c", str(source)])}, self.folder / "places")
+        made = places.Places({source: (str(self.folder), ["c++", *options.split(), "-o", "a.o", "-c", str(source)])},
+                             self.folder / "places")
         return made.of(source)
 
     def test_each_kind(self):
         text = MACROS + EACH
-        found = [(place["function"], change["kind"], change["edits"]) for place in self.places_of(text) for change in place["changes"]]
+        found = [(place["function"], change["kind"], change["edits"]) for place in self.places_of(text)
+                 for change in place["changes"]]
         made = [(function, kind, places.difference(text, edits)[1]) for function, kind, edits in found]
         for function, kind, line in EXPECTED:
             self.assertIn(("rules::" + function, kind, [line]), made)
         self.assertEqual({kind for _, kind, _ in EXPECTED}, set(places.KINDS), "every kind is tested")
-        self.assertEqual([each for each in made if each[0] == "rules::alone"], [], "what a macro expands to is left alone")
+        self.assertEqual([each for each in made if each[0] == "rules::alone"], [],
+                         "what a macro expands to is left alone")
         self.assertEqual([each[1] for each in made if each[0] == "rules::tried"].count("swallow"), 1)
         for _, kind, edits in found:
             (self.folder / "b.cc").write_text(places.applied(text, edits))
-            done = subprocess.run(["c++", "-std=c++17", "-fsyntax-only", "-w", self.folder / "b.cc"], capture_output=True, text=True)
+            done = subprocess.run(["c++", "-std=c++17", "-fsyntax-only", "-w", self.folder / "b.cc"],
+                                  capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, f"{kind}: {places.difference(text, edits)}: {done.stderr}")
 
     def test_the_statements_of_a_lambda_and_of_branches_without_braces_are_places(self):
-        text = "void f(int); void g(int a) {\n  auto h = [&](int b) {\n    f(b);\n  };\n  if (a > 1)\n    for (int i = 0; i < a; ++i)\n      f(i);\n  else\n    h(a);\n}\n"
+        text = (
+            "void f(int); void g(int a) {\n  auto h = [&](int b) {\n    f(b);\n  };\n  if (a > 1)\n    for (int i = 0;"
+            " i < a; ++i)\n      f(i);\n  else\n    h(a);\n}\n"
+        )
         self.assertEqual([place["line"] for place in self.places_of(text)], [3, 5, 6, 7, 9])
-        edits = next(change["edits"] for place in self.places_of(text) if place["line"] == 6 for change in place["changes"] if change["kind"] == "round")
-        self.assertIn("for (int i = 0; i < a; ++i)\n      { if (mutation_round++ > 0) break; f(i); } }\n  else", places.applied(text, edits))
+        edits = next(change["edits"] for place in self.places_of(text) if place["line"] == 6
+                     for change in place["changes"] if change["kind"] == "round")
+        self.assertIn("for (int i = 0; i < a; ++i)\n      { if (mutation_round++ > 0) break; f(i); } }\n  else",
+                      places.applied(text, edits))
 
     def test_offsets_count_bytes(self):
         text = "// Größe – ein Maß.\nint f(int x) { return x + 1; }\n"
         change = self.places_of(text)[0]["changes"][0]
-        self.assertEqual(places.applied(text.encode().decode("latin-1"), change["edits"]).encode("latin-1").decode(), text.replace("1", "2"))
+        self.assertEqual(places.applied(text.encode().decode("latin-1"), change["edits"]).encode("latin-1").decode(),
+                         text.replace("1", "2"))
 
     def test_a_source_is_parsed_once(self):
         parsed = self.places_of(SOURCE)
@@ -148,13 +184,18 @@ class Draw(unittest.TestCase):
     def setUp(self):
         self.root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
         # Nine statements in two sources, of which one has declarations that are none.
-        self.texts = {"src/policy/a.cc": "int a;\nint b;\nvoid f(int);\nvoid g(int x) {\n  f(x);\n  f(x);\n  f(x);\n  f(x);\n  f(x);\n}\n",
-                      "src/store/b.cc": "void f(int);\nvoid h(int x) {\n  f(x);\n  f(x);\n  f(x);\n  f(x);\n}\n"}
+        self.texts = {
+            "src/policy/a.cc": (
+                "int a;\nint b;\nvoid f(int);\nvoid g(int x) {\n  f(x);\n  f(x);\n  f(x);\n  f(x);\n  f(x);\n}\n"
+            ),
+            "src/store/b.cc": "void f(int);\nvoid h(int x) {\n  f(x);\n  f(x);\n  f(x);\n  f(x);\n}\n",
+        }
         self.files = [self.root / name for name in self.texts]
         for file in self.files:
             file.parent.mkdir(parents=True)
             file.write_text(self.texts[str(file.relative_to(self.root))])
-        cache = places.Places({file: ("/", ["c++", "-c", str(file), "-o", "x.o"]) for file in self.files}, self.root / "places")
+        cache = places.Places({file: ("/", ["c++", "-c", str(file), "-o", "x.o"]) for file in self.files},
+                              self.root / "places")
         self.places = {file: cache.of(file) for file in self.files}
 
     def drawn(self, seed, count, files=None):
@@ -181,10 +222,13 @@ class Plan(unittest.TestCase):
     def test_its_own_room_then_its_users_and_processes_last(self):
         root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
         (root / "tools").mkdir()
-        (root / "tools/layers.txt").write_text("policy/a: base\npolicy/b: base\nagent/x: policy/a base  # and more\nsim: policy/* base\n")
+        (root / "tools/layers.txt").write_text(
+            "policy/a: base\npolicy/b: base\nagent/x: policy/a base  # and more\nsim: policy/* base\n")
         tests = []
-        for name, room, seconds, label in (("b_test", "policy/b", 1, "unit"), ("sim_test", "sim", 10, "sim"), ("agent_test", "agent", 20, "unit"), ("a_test", "policy/a", 90, "unit"),
-                                           ("e2e_scheduler", "", 9, "e2e"), ("e2e_bounds", "", 1, "e2e"), ("apart_test", "client", 1, "unit"), ("long_test", "agent", 500, "unit")):
+        for name, room, seconds, label in (("b_test", "policy/b", 1, "unit"), ("sim_test", "sim", 10, "sim"),
+                                           ("agent_test", "agent", 20, "unit"), ("a_test", "policy/a", 90, "unit"),
+                                           ("e2e_scheduler", "", 9, "e2e"), ("e2e_bounds", "", 1, "e2e"),
+                                           ("apart_test", "client", 1, "unit"), ("long_test", "agent", 500, "unit")):
             test = suites.Test(name, [name], {"LABELS": [label]}, root)
             test.rooms, test.seconds = [room], seconds
             tests.append(test)
@@ -206,9 +250,11 @@ class Tool(unittest.TestCase):
         made = "src/policy/CMakeFiles/spillway_policy.dir/unit.o"
         (self.build / made).parent.mkdir(parents=True)
         (self.build / "compile_commands.json").write_text(json.dumps(
-            [{"directory": str(self.build), "file": str(self.build / "unit.cxx"), "command": f"c++ -o {made} -c {self.build}/unit.cxx"}]))
+            [{"directory": str(self.build), "file": str(self.build / "unit.cxx"),
+              "command": f"c++ -o {made} -c {self.build}/unit.cxx"}]))
         (self.build / "test.cc").write_text(TEST)
-        for command in (f"c++ -o {made} -c unit.cxx", f"ar rc src/policy/libspillway_policy.a {made}", "c++ -o test.o -c test.cc",
+        for command in (f"c++ -o {made} -c unit.cxx", f"ar rc src/policy/libspillway_policy.a {made}",
+                        "c++ -o test.o -c test.cc",
                         "c++ test.o -o tests/policy/a_test src/policy/libspillway_policy.a"):
             subprocess.run(command.split(), cwd=self.build, check=True)
         self.says("ninja", ": && c++ test.o -o tests/policy/a_test src/policy/libspillway_policy.a && :")
@@ -220,11 +266,15 @@ class Tool(unittest.TestCase):
         script.chmod(0o755)
 
     def ctest(self, environment=()):
-        self.says("ctest", json.dumps({"tests": [{"name": "a_test", "command": [str(self.build / "tests/policy/a_test")], "properties": [
-            {"name": "LABELS", "value": ["unit"]}, {"name": "WORKING_DIRECTORY", "value": str(self.root)}, {"name": "ENVIRONMENT", "value": list(environment)}]}]}))
+        self.says("ctest",
+                  json.dumps({"tests": [{"name": "a_test", "command": [str(self.build / "tests/policy/a_test")],
+                                         "properties": [
+            {"name": "LABELS", "value": ["unit"]}, {"name": "WORKING_DIRECTORY", "value": str(self.root)},
+            {"name": "ENVIRONMENT", "value": list(environment)}]}]}))
 
     def command(self, *arguments):
-        return [sys.executable, ROOT / "tools/mutation", "--root", self.root, *arguments], {**os.environ, "PATH": f"{self.root}/bin:{os.environ['PATH']}"}
+        return [sys.executable, ROOT / "tools/mutation", "--root", self.root,
+                *arguments], {**os.environ, "PATH": f"{self.root}/bin:{os.environ['PATH']}"}
 
     def nothing_is_left(self):
         self.assertEqual(self.source.read_text(), SOURCE, "the tree is as it was")
@@ -261,7 +311,8 @@ class Tool(unittest.TestCase):
         survivors = [mutant for mutant in self.sample()["mutants"] if mutant["outcome"] == "survived"]
         lines = [line[0] + " " + line[2:].strip() for line in survivors[0]["diff"]]
         (self.root / "tests/mutants/equivalent.txt").write_text("\n".join(
-            ["## nothing calls three", "in src/policy/a.cc", "function three", f"by {survivors[0]['kind']}", *lines, ""]))
+            ["## nothing calls three", "in src/policy/a.cc", "function three", f"by {survivors[0]['kind']}", *lines,
+             ""]))
         made = self.sample()
         self.assertEqual(made["all"]["equivalent"], 1)
         self.assertEqual(made["all"]["rate"], made["all"]["noticed"] / 7)
@@ -274,7 +325,8 @@ class Tool(unittest.TestCase):
         self.assertIn("its line is gone", done.stdout)
 
     def test_a_mark_without_a_reason_is_refused(self):
-        (self.root / "tests/mutants/equivalent.txt").write_text("## \nin src/policy/a.cc\nfunction f\nby call\n- f();\n+ ;\n")
+        (self.root / "tests/mutants/equivalent.txt").write_text(
+            "## \nin src/policy/a.cc\nfunction f\nby call\n- f();\n+ ;\n")
         code, _, err = self.run_with("--sample", "1")
         self.assertEqual(code, 2)
         self.assertIn("equivalent.txt:1: expected a line that begins with reason", err)
@@ -293,7 +345,8 @@ class Tool(unittest.TestCase):
 
     def test_a_test_that_fails_anyway_notices_nothing(self):
         (self.build / "test.cc").write_text(TEST.replace("? 0 : 1", "? 1 : 1"))
-        for command in ("c++ -o test.o -c test.cc", "c++ test.o -o tests/policy/a_test src/policy/libspillway_policy.a"):
+        for command in ("c++ -o test.o -c test.cc",
+                        "c++ test.o -o tests/policy/a_test src/policy/libspillway_policy.a"):
             subprocess.run(command.split(), cwd=self.build, check=True)
         made = self.sample()
         self.assertEqual(made["unfit"], ["a_test"])
@@ -302,7 +355,8 @@ class Tool(unittest.TestCase):
     def test_an_interrupt_ends_the_tests_and_leaves_the_tree(self):
         self.ctest(["HANGS=1"])
         command, environment = self.command("--sample", "2")
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True, start_new_session=True)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True,
+                                   start_new_session=True)
         deadline = time.monotonic() + 120
         while not self.hanging() and time.monotonic() < deadline:
             time.sleep(0.05)

@@ -9,7 +9,10 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import sequences  # noqa: E402
 
-GOES_ON = "void f() {\n  put(key, [this](const StatusResult<Commit>& result) {\n    if (!result) return fail();\n    next();\n  });\n}\n"
+GOES_ON = (
+    "void f() {\n  put(key, [this](const StatusResult<Commit>& result) {\n    if (!result) return fail();\n   "
+    " next();\n  });\n}\n"
+)
 HANDS_OVER = "void f() {\n  put(key, [self](Result<int> answer) { self->on_answer(std::move(answer)); });\n}\n"
 
 

@@ -6,6 +6,8 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+import tidy  # noqa: E402
 
 
 class Tidy(unittest.TestCase):
@@ -16,7 +18,8 @@ class Tidy(unittest.TestCase):
             (root / "tools/layers.txt").write_text((ROOT / "tools/layers.txt").read_text() + extra)
             (root / "src" / path).parent.mkdir(parents=True)
             (root / "src" / path).write_text(text)
-            done = subprocess.run([sys.executable, ROOT / "tools/tidy.py", "--root", root], capture_output=True, text=True)
+            done = subprocess.run([sys.executable, ROOT / "tools/tidy.py", "--root", root], capture_output=True,
+                                  text=True)
             return done.returncode, done.stdout
 
     def test_a_clean_file_passes(self):
@@ -29,7 +32,8 @@ class Tidy(unittest.TestCase):
 
     def test_inner_rooms_have_levels(self):
         self.assertEqual(self.run_with("api/patch/a.h", '#include "api/json/json.h"\n')[0], 0)
-        self.assertIn("api/json may not include api/patch", self.run_with("api/json/a.h", '#include "api/patch/patch.h"\n')[1])
+        self.assertIn("api/json may not include api/patch",
+                      self.run_with("api/json/a.h", '#include "api/patch/patch.h"\n')[1])
         self.assertIn("apiserver/read may not include apiserver/write",
                       self.run_with("apiserver/read/a.h", '#include "apiserver/write/writer.h"\n')[1])
 
@@ -43,7 +47,7 @@ class Tidy(unittest.TestCase):
     def test_sibling_policy_rooms_stay_apart(self):
         self.assertEqual(self.run_with("policy/eviction/a.h", '#include "policy/lifecycle/zone.h"\n')[0], 1)
 
-    def test_the_two_worlds_never_meet(self):
+    def test_the_simulator_includes_no_host(self):
         self.assertEqual(self.run_with("sim/a.h", '#include "host/cgroup/cgroup.h"\n')[0], 1)
 
     def test_clocks_and_hash_order(self):
@@ -54,6 +58,13 @@ class Tidy(unittest.TestCase):
         self.assertEqual(self.run_with("apiserver/write/a.cc", 'return resource.kind == "Namespace";\n')[0], 1)
         self.assertEqual(self.run_with("apiserver/write/a.cc", 'if (route.resource->plural != "pods") return;\n')[0], 1)
         self.assertEqual(self.run_with("apiserver/write/a.cc", 'return resource.is("", "Namespace");\n')[0], 0)
+
+    def test_python_has_120_columns(self):
+        long = "a = [" + ", ".join(["'x'"] * 30) + "]\n"
+        self.assertEqual(tidy.long_python_lines("b = 1\n" + long), [2])
+        self.assertEqual(tidy.long_python_lines("b = 1\n" + long[:120] + "\n]\n"), [])
+        self.assertEqual(tidy.long_python_lines("key = '" + "k" * 130 + "'\n"), [])
+        self.assertEqual(tidy.long_python_lines('script = """\n' + "s" * 130 + '\n"""\n'), [])
 
     def test_drawers_for_everything(self):
         self.assertEqual(self.run_with("api/text/string_utils.h", "\n")[0], 1)

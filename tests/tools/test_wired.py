@@ -28,14 +28,18 @@ class Wired(unittest.TestCase):
             return [problem for problem in wired.check(root) if not problem.startswith("tools/wired.py")]
 
     def test_a_rule_that_nothing_uses_is_named_with_its_line(self):
-        self.assertEqual(self.problems("int x = sorted(pods).front();\n"), ["src/policy/sum.h:4: total_of is used by nothing in src/"])
+        self.assertEqual(self.problems("int x = sorted(pods).front();\n"),
+                         ["src/policy/sum.h:4: total_of is used by nothing in src/"])
 
     def test_a_definition_a_comment_and_a_text_are_no_use(self):
-        source = 'int total_of(const Pods& pods) {\n  return 1;  // total_of(pods)\n}\nauto s = sorted("total_of(x)");\n'
+        source = (
+            'int total_of(const Pods& pods) {\n  return 1;  // total_of(pods)\n}\nauto s = sorted("total_of(x)");\n'
+        )
         self.assertEqual(len(self.problems(source)), 1)
 
     def test_every_kind_of_call_is_a_use(self):
-        for use in ("return total_of(pods);", "const int x = total_of(pods);", "if (ready && total_of(pods) > 1) {", "for (int x : each->total_of(pods)) {",
+        for use in ("return total_of(pods);", "const int x = total_of(pods);", "if (ready && total_of(pods) > 1) {",
+                    "for (int x : each->total_of(pods)) {",
                     "run([] { total_of(pods); });", "const auto f = &total_of;", "int y = 2 * total_of(pods);"):
             self.assertEqual(self.problems(f"void run() {{\n  {use}\n  sorted(pods);\n}}\n"), [], use)
 

@@ -22,7 +22,8 @@ class Comments(unittest.TestCase):
         self.assertEqual(found("src/a.h", "// Software that offers a socket; an Office of pods.\n"), [])
 
     def test_each_opening_is_refused(self):
-        for opening in ("What", "Of", "Who", "Whoever", "Whether", "Nobody", "what", "of", "who", "whether", "How", "how",
+        for opening in ("What", "Of", "Who", "Whoever", "Whether", "Nobody", "what", "of", "who", "whether", "How",
+                        "how",
                         "Nor", "It", "They", "That", "Those", "Whatever", "Whichever", "Everybody", "Anybody", "Whom",
                         "The one", "the ones", "One that"):
             opening += " of it"
@@ -43,7 +44,8 @@ class Comments(unittest.TestCase):
 
     def test_openings_are_whole_words(self):
         self.assertEqual(found("src/a.h", "/// However long it takes.\nint a;\n/// Items of a list.\nint b;\n"), [])
-        self.assertEqual(found("src/a.h", "/// The one table of kinds.\nint a;\n/// One thread that waits.\nint b;\n"), [])
+        self.assertEqual(found("src/a.h", "/// The one table of kinds.\nint a;\n/// One thread that waits.\nint b;\n"),
+                         [])
         self.assertEqual(found("src/a.h", "// The first line says that\n// it goes.\n"), [])
 
     def test_private_verbs_are_refused_with_a_better_one(self):
@@ -59,7 +61,7 @@ class Comments(unittest.TestCase):
         self.assertEqual(found("src/a.h", "// The class Judgement, `tell()`, and \"look at\".\nint a;\n"), [])
         self.assertEqual(found("src/a.h", "// A look-up; looks like a domain; asks the server; tellers.\nint a;\n"), [])
 
-    def test_text_that_only_looks_like_a_comment_passes(self):
+    def test_text_that_only_resembles_a_comment_passes(self):
         self.assertEqual(found("src/a.cc", 'auto a = "// What of it";\nauto b = R"(\n// Of such a text\n)";\n'), [])
         self.assertEqual(found("src/a.cc", "int a = 1'000; char b = '\"';  // Seconds.\n"), [])
         self.assertEqual(found("src/a.cc", "int a = 1'000'000;  // What of it?\n"), [1])
@@ -72,6 +74,71 @@ class Comments(unittest.TestCase):
         self.assertEqual(found("src/a.h", "/*\n * What of it goes.\n */\n"), [2])
         self.assertEqual(found("tools/a.py", 'def a():\n    """What of it goes."""\n'), [2])
         self.assertEqual(found("tools/a.py", 'def a():\n    """The rest.\n\n    Of it, nobody knows."""\n'), [4, 4])
+
+
+class NamesOfTests(unittest.TestCase):
+    def test_private_verbs_are_refused_anywhere_in_the_name(self):
+        self.assertEqual(found("tests/a_test.cc", "\nTEST(Quota, ARefusalIsTold) {\n"), [2])
+        self.assertEqual(found("tests/a_test.cc", "TEST_F(Quota, APodThatComesBack) {\n"), [1])
+        self.assertEqual(found("tests/a_test.cc", "TEST_P(\n    Quota, WhatAThresholdMet) {\n"), [1])
+        self.assertEqual(found("tests/e2e/test_a.py",
+                               "class A:\n    def test_mistakes_are_told(self):\n        pass\n"), [2])
+
+    def test_verbs_of_the_field_and_longer_words_pass(self):
+        for name in ("ARefusalIsReported", "ComeliestStandardsHearth", "ABookmarkArrives"):
+            with self.subTest(name):
+                self.assertEqual(found("tests/a_test.cc", f"TEST(Quota, {name}) {{\n"), [])
+        self.assertEqual(found("tests/e2e/test_a.py", "def test_a_standard_metric(self):\n    pass\n"), [])
+        self.assertEqual(found("tests/e2e/a.py", "def told(self):\n    pass\n"), [])
+
+    def test_the_message_names_the_verbs_of_the_field(self):
+        _, message = words.findings("tests/a_test.cc", "TEST(Quota, ARefusalIsTold) {\n")[0]
+        self.assertEqual(message, "the test 'ARefusalIsTold' has the word 'told': write report, record, name or list")
+
+
+
+class Names(unittest.TestCase):
+    def test_a_name_that_begins_with_a_private_verb_is_refused(self):
+        for name in ("look_at_claim", "told_", "kLookAgain", "Judgement", "settle", "note_end", "take_in",
+                     "LeaderDesk"):
+            with self.subTest(name):
+                expected = [] if name == "LeaderDesk" else [2]
+                self.assertEqual(found("src/a.h", f"// A comment.\nvoid {name}();\n"), expected)
+        self.assertEqual(words.findings("src/a.h", "bool told_ = false;\n")[0][1],
+                         "'told_' begins with 'told': write report, notify or record")
+
+    def test_strings_comments_and_other_names_pass(self):
+        self.assertEqual(found("src/a.cc",
+                               '#include "policy/leave.h"\nlog("leave the note");  // `look` was its name\n'), [])
+        self.assertEqual(found("src/a.cc", "int leaf, notify, lookup_table, standard, comet, Telling_apart_ = 0;\n"),
+                         [1])
+        self.assertEqual(found("src/a.cc", "int leaf, notify, lookup_table, standard, comet = 0;\n"), [])
+        self.assertEqual(found("tools/a.py", "def tell():\n    pass\n"), [])
+
+
+class Sentences(unittest.TestCase):
+    LONG = "word " * 31
+
+    def test_a_sentence_of_a_page_has_thirty_words(self):
+        self.assertEqual(found("docs/a.md", f"# Title\n\nA short one.\n\n{self.LONG}.\n"), [5])
+        self.assertEqual(found("docs/a.md", f"- item\n- {self.LONG}\n"), [2])
+        self.assertEqual(found("docs/a.md", "word " * 20 + "\n" + "word " * 20 + "\n"), [1])
+        self.assertEqual(found("docs/a.md", "word " * 20 + ".\n" + "word " * 20 + "\n"), [])
+
+    def test_scripts_and_style_sheets_of_pages_have_comments_too(self):
+        for path in ("src/sim/report/page/a.js", "ui/src/a.css"):
+            self.assertEqual(found(path, "/* What it shows. */\n"), [1])
+
+    def test_a_page_names_users_and_programs(self):
+        self.assertEqual(found("docs/a.md", "Whoever may write it, and nobody else.\n"), [1, 1])
+        self.assertEqual(found("docs/a.md", "The word `nobody`, and User `nobody`.\n"), [])
+
+    def test_lists_of_names_tables_code_and_the_changelog_pass(self):
+        self.assertEqual(found("docs/a.md", "word, " * 31 + "\n"), [])
+        self.assertEqual(found("docs/a.md", f"| {self.LONG} |\n\n```sh\n{self.LONG}\n```\n\n    {self.LONG}\n"), [])
+        self.assertEqual(found("docs/a.md", "`" + self.LONG + "` is one word.\n"), [])
+        self.assertEqual(found("CHANGELOG.md", self.LONG + "\n"), [])
+        self.assertEqual(found("docs/adr/0001-a.md", self.LONG + "\n"), [])
 
 
 class Texts(unittest.TestCase):
@@ -95,10 +162,10 @@ class Texts(unittest.TestCase):
 
 
 class Pages(unittest.TestCase):
-    def test_long_lines_stand_in_tables_and_code_only(self):
-        long = "word " * 41
+    def test_long_lines_are_in_tables_and_code_only(self):
+        long = "words, " * 41
         self.assertEqual(found("docs/a.md", f"# Page\n\n{long}\n"), [3])
-        self.assertEqual(found("docs/a.md", f"# Page\n\n| {long} |\n\n```\n{long}\n```\n{'word ' * 40}\n"), [])
+        self.assertEqual(found("docs/a.md", f"# Page\n\n| {long} |\n\n```\n{long}\n```\n{'word, ' * 33}\n"), [])
 
 
 class Record(unittest.TestCase):

@@ -42,7 +42,7 @@ TEST(AnswerStream, FlushesTheHeadersOfAStreamBeforeAnyData) {
   room.run([&] { sink.reset(); });
 }
 
-TEST(AnswerStream, TellsTheHandlerWhenAClientLeavesItsStream) {
+TEST(AnswerStream, NotifiesTheHandlerWhenAClientClosesItsStream) {
   ServerRoom room;
   std::shared_ptr<api::ResponseSink> sink;
   Mailbox<bool> left;
@@ -124,7 +124,7 @@ TEST(AnswerStream, BoundsWhatWaitsForASlowWatcher) {
   std::size_t got = 0;
   while (slow.receive()) {
     got += std::exchange(slow.received, {}).size();
-    if (got > taken) break;  // chunk heads come on top
+    if (got > taken) break;  // chunk heads are not part of the body
   }
   EXPECT_GT(got, taken) << "what was taken must still arrive";
 }

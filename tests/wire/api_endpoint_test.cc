@@ -78,16 +78,16 @@ struct Member {
   /// Waits until the cache holds the namespace.
   void wait_for(const std::string& name) {
     auto seen = std::make_shared<Mailbox<bool>>();
-    auto told = std::make_shared<bool>(false);
+    auto reported = std::make_shared<bool>(false);
     cluster.loops.run([&] {
-      const auto look = [this, name, seen, told] {
-        if (!*told && engine->informer.cache().find(name)) {
-          *told = true;
+      const auto check = [this, name, seen, reported] {
+        if (!*reported && engine->informer.cache().find(name)) {
+          *reported = true;
           seen->put(true);
         }
       };
-      driver->after_step(look);
-      look();
+      driver->after_step(check);
+      check();
     });
     EXPECT_TRUE(seen->take()) << name;
     cluster.loops.run([&] { driver->after_step({}); });

@@ -28,7 +28,7 @@ Authenticator make_authenticator() {
 constexpr std::nullopt_t kNoCertificate = std::nullopt;
 constexpr WallTime kNow = WallTime(seconds(1'767'225'600));  // 2026-01-01T00:00:00Z
 
-TEST(Authenticator, NobodyIsAnonymous) {
+TEST(Authenticator, NoCredentialsMeanAnonymous) {
   const auto user = make_authenticator().authenticate(kNoCertificate, with({}), kNow);
   ASSERT_TRUE(user);
   EXPECT_EQ(user->name, "system:anonymous");
@@ -86,7 +86,7 @@ TEST(Authenticator, UnknownTokenIs401EvenWhereAnonymousWouldPass) {
   }
 }
 
-TEST(Authenticator, OtherSchemesAreNobody) {
+TEST(Authenticator, OtherSchemesIdentifyNoUser) {
   for (const char* header : {"Basic c2VjcmV0", "secret", "Bearer", "Bearer  "}) {
     const auto user = make_authenticator().authenticate(kNoCertificate, with({{"authorization", header}}), kNow);
     ASSERT_TRUE(user) << header;
@@ -135,8 +135,8 @@ TEST(Authenticator, GroupsWithoutAUserAreABadRequest) {
   EXPECT_EQ(user.error().code, ErrorCode::kBadRequest);
 }
 
-TEST(Authenticator, LeavesTokensToTheHandler) {
-  const Authenticator authenticator({.tokens = {{"secret", {"bob"}}}, .judged = Authenticator::Tokens::kHandler});
+TEST(Authenticator, PassesTokensToTheHandler) {
+  const Authenticator authenticator({.tokens = {{"secret", {"bob"}}}, .verified = Authenticator::Tokens::kHandler});
   const auto token = authenticator.authenticate(kNoCertificate, with({{"authorization", "Bearer secret"}}), kNow);
   ASSERT_TRUE(token);
   EXPECT_EQ(token->name, "system:anonymous");
@@ -146,7 +146,7 @@ TEST(Authenticator, LeavesTokensToTheHandler) {
   EXPECT_EQ(acting->name, "admin") << "nobody acts as somebody else here";
 }
 
-/// A key, and a token of it that is good at kNow unless the test spoils it.
+/// A key, and a token signed with it that is valid at kNow unless the test changes it.
 class AccountTokens : public ::testing::Test {
  protected:
   AccountTokens() {

@@ -1,4 +1,4 @@
-// Requests as OpenSSL and hand-made DER write them; what is wrong with the wrong ones.
+// Certificate requests written by OpenSSL and by hand in DER, and the errors of malformed ones.
 #include "wire/tls/certificate_reader.h"
 
 #include "api/text/base64.h"

@@ -101,7 +101,7 @@ TEST(ConnectionPlan, HeartbeatsAreSmallAndKeepANodeAlive) {
   EXPECT_EQ(lane_of(kStream, api::Method::kGet, lease + "/n1"), Lane::kOrdinary);
 }
 
-/// Every connection there can be, in small.
+/// All combinations of the states of a connection.
 std::vector<PlannedConnection> every_connection(std::uint64_t id) {
   std::vector<PlannedConnection> all;
   for (const Spoken spoken : {Spoken::kUndecided, Spoken::kHttp11, Spoken::kHttp2})

@@ -1,4 +1,4 @@
-// The places of a server's connections, and which connection goes for another.
+// The places of a server's connections, and the connection that is closed for a new one.
 #include "wire/server/bounds/connection_table.h"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ TEST(ConnectionTable, OrdinaryClientsLeaveTheReserveAlone) {
   EXPECT_EQ(table.size(), 8U);
 }
 
-TEST(ConnectionTable, FullMeansThatSomebodyIdleGoes) {
+TEST(ConnectionTable, AFullTableClosesAnIdleConnection) {
   ConnectionTable table(kSmall);
   for (ConnectionTable::Id id = 1; id <= 8; ++id) {
     EXPECT_EQ(table.admit(id, "a"), kTaken);

@@ -32,7 +32,7 @@ std::string answer(const std::string& status) {
          "}";
 }
 
-TEST(CredentialProgram, IsToldOfTheClusterOnlyIfItAsks) {
+TEST(CredentialProgram, GetsTheClusterOnlyIfItRequestsIt) {
   Kubeconfig cluster;
   cluster.server = "https://h";
   cluster.authority_pem = "CA";
@@ -189,7 +189,7 @@ TEST(ClientCredentials, RunItAgainAfterARefusalButNotAtOnce) {
   EXPECT_FALSE(counted.credentials->ready(now));
 }
 
-TEST(ClientCredentials, AFailureIsToldWithoutRunningTheProgramAgainAndAgain) {
+TEST(ClientCredentials, AFailureIsReportedWithoutRunningTheProgramAgainAndAgain) {
   Counted counted("");
   counted.source.program = shell("echo x >> " + counted.folder / "runs" + "; exit 3");
   counted.credentials.emplace(counted.loop, counted.source);

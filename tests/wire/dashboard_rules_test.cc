@@ -31,18 +31,24 @@ TEST(ProxiedRequest, PassesWhatThePageNeeds) {
        "/api/v1/nodes/n1.example/proxy/debug/spillway/decisions"},
       {"/api/v1/nodes/n1/proxy/stats/summary", "/api/v1/nodes/n1/proxy/stats/summary"},
       {"/%61pi/v1/nodes", "/api/v1/nodes"},
+      {"/apis/apps/v1/deployments?limit=500", "/apis/apps/v1/deployments?limit=500"},
+      {"/apis/discovery.k8s.io/v1/endpointslices?fieldSelector=metadata.namespace%3Dshop",
+       "/apis/discovery.k8s.io/v1/endpointslices?fieldSelector=metadata.namespace%3Dshop"},
       {"/debug/spillway/nodes/n1", "/debug/spillway/nodes/n1"},
+      {"/debug/spillway/services", "/debug/spillway/services"},
+      {"/api/v1/namespaces/shop/pods/p/log?container=main&tailLines=200&limitBytes=65536",
+       "/api/v1/namespaces/shop/pods/p/log?container=main&tailLines=200&limitBytes=65536"},
       {"/api/v1/namespaces/kube-system/configmaps/spillway-hold",
        "/api/v1/namespaces/kube-system/configmaps/spillway-hold"},
   };
   for (const auto& [target, want] : rows) {
-    const auto proxied = judge_proxied(asked(api::Method::kGet, target));
+    const auto proxied = check_proxied(asked(api::Method::kGet, target));
     ASSERT_TRUE(proxied) << target << ": " << proxied.error().text();
     EXPECT_EQ(proxied->request.target, want);
     EXPECT_EQ(proxied->request.header("accept"), "application/json");
   }
-  EXPECT_TRUE(judge_proxied(asked(api::Method::kGet, "/api/v1/nodes?watch=1"))->watches);
-  EXPECT_FALSE(judge_proxied(asked(api::Method::kGet, "/api/v1/nodes?watch=0"))->watches);
+  EXPECT_TRUE(check_proxied(asked(api::Method::kGet, "/api/v1/nodes?watch=1"))->watches);
+  EXPECT_FALSE(check_proxied(asked(api::Method::kGet, "/api/v1/nodes?watch=0"))->watches);
 }
 
 TEST(ProxiedRequest, RefusesEverythingElse) {
@@ -67,6 +73,11 @@ TEST(ProxiedRequest, RefusesEverythingElse) {
                              "/version?x=1",
                              "/api/v1/namespaces/shop/pods/p/exec",
                              "/api/v1/namespaces/shop/pods/p/log",
+                             "/api/v1/namespaces/shop/pods/p/log?limitBytes=1048577",
+                             "/api/v1/namespaces/shop/pods/p/log?limitBytes=-1",
+                             "/api/v1/namespaces/shop/pods/p/log?limitBytes=10x",
+                             "/api/v1/namespaces/shop/pods/p/log?limitBytes=100&follow=true",
+                             "/api/v1/namespaces/shop/pods?limitBytes=100",
                              "/metrics",
                              "/debug/spillway",
                              "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases",
@@ -75,13 +86,13 @@ TEST(ProxiedRequest, RefusesEverythingElse) {
                              "/api/v1/nodes%",
                              "api/v1/nodes",
                              ""}) {
-    const auto proxied = judge_proxied(asked(api::Method::kGet, target));
+    const auto proxied = check_proxied(asked(api::Method::kGet, target));
     EXPECT_FALSE(proxied) << target;
   }
   for (const auto method : {api::Method::kPost, api::Method::kPut, api::Method::kPatch, api::Method::kDelete,
                             api::Method::kHead, api::Method::kOptions, api::Method::kOther}) {
-    EXPECT_FALSE(judge_proxied(asked(method, "/api/v1/nodes/n1"))) << api::to_string(method);
-    EXPECT_FALSE(judge_proxied(asked(method, "/api/v1/namespaces/shop/pods/p"))) << api::to_string(method);
+    EXPECT_FALSE(check_proxied(asked(method, "/api/v1/nodes/n1"))) << api::to_string(method);
+    EXPECT_FALSE(check_proxied(asked(method, "/api/v1/namespaces/shop/pods/p"))) << api::to_string(method);
   }
 }
 
@@ -89,25 +100,25 @@ TEST(ProxiedRequest, WritesHoldsAndAsksWhatOneMay) {
   const std::string maps = "/api/v1/namespaces/kube-system/configmaps";
   const std::string reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
   const std::string map = R"({"kind":"ConfigMap","metadata":{"name":"spillway-hold"},"data":{"why":"x"}})";
-  EXPECT_TRUE(judge_proxied(asked(api::Method::kPost, maps, map)));
-  EXPECT_TRUE(judge_proxied(asked(api::Method::kPut, maps + "/spillway-hold", map)));
-  EXPECT_TRUE(judge_proxied(asked(api::Method::kDelete, maps + "/spillway-hold", R"({"kind":"DeleteOptions"})")));
-  EXPECT_TRUE(judge_proxied(asked(api::Method::kPost, reviews, R"({"kind":"SelfSubjectAccessReview"})")));
+  EXPECT_TRUE(check_proxied(asked(api::Method::kPost, maps, map)));
+  EXPECT_TRUE(check_proxied(asked(api::Method::kPut, maps + "/spillway-hold", map)));
+  EXPECT_TRUE(check_proxied(asked(api::Method::kDelete, maps + "/spillway-hold", R"({"kind":"DeleteOptions"})")));
+  EXPECT_TRUE(check_proxied(asked(api::Method::kPost, reviews, R"({"kind":"SelfSubjectAccessReview"})")));
 
   const std::string other = R"({"kind":"ConfigMap","metadata":{"name":"other"}})";
-  EXPECT_FALSE(judge_proxied(asked(api::Method::kPost, maps, other)));
-  EXPECT_FALSE(judge_proxied(asked(api::Method::kPut, maps + "/spillway-hold", other)));
-  EXPECT_FALSE(judge_proxied(asked(api::Method::kPut, maps + "/other", map)));
-  EXPECT_FALSE(judge_proxied(asked(api::Method::kDelete, maps, R"({"kind":"DeleteOptions"})")));
-  EXPECT_FALSE(judge_proxied(asked(api::Method::kPost, reviews, R"({"kind":"SubjectAccessReview"})")));
-  EXPECT_FALSE(judge_proxied(asked(api::Method::kPost, maps, "not json")));
-  EXPECT_FALSE(judge_proxied(asked(api::Method::kGet, "/api/v1/nodes", "{}")));
+  EXPECT_FALSE(check_proxied(asked(api::Method::kPost, maps, other)));
+  EXPECT_FALSE(check_proxied(asked(api::Method::kPut, maps + "/spillway-hold", other)));
+  EXPECT_FALSE(check_proxied(asked(api::Method::kPut, maps + "/other", map)));
+  EXPECT_FALSE(check_proxied(asked(api::Method::kDelete, maps, R"({"kind":"DeleteOptions"})")));
+  EXPECT_FALSE(check_proxied(asked(api::Method::kPost, reviews, R"({"kind":"SubjectAccessReview"})")));
+  EXPECT_FALSE(check_proxied(asked(api::Method::kPost, maps, "not json")));
+  EXPECT_FALSE(check_proxied(asked(api::Method::kGet, "/api/v1/nodes", "{}")));
   api::Request form = asked(api::Method::kPost, maps, map);
   form.headers = {{"content-type", "text/plain"}};  // a type that a form of another origin can send
-  EXPECT_FALSE(judge_proxied(form));
-  // A second name hides behind the first: what is sent is what was read.
+  EXPECT_FALSE(check_proxied(form));
+  // A second spelling must not hide behind the first: the request that is checked is the one that is sent.
   const auto twice =
-      judge_proxied(asked(api::Method::kPost, maps,
+      check_proxied(asked(api::Method::kPost, maps,
                           R"({"kind":"ConfigMap","metadata":{"name":"other"},"metadata":{"name":"spillway-hold"}})"));
   if (twice) {
     EXPECT_EQ(twice->request.body.find("other"), std::string::npos) << twice->request.body;
@@ -141,7 +152,7 @@ TEST(DashboardDoor, KnowsPagesOfOtherOrigins) {
   EXPECT_TRUE(from({{"origin", "http://127.0.0.1:8002"}}));
 }
 
-TEST(WhatIfQuestion, ComesFromNoPageOfAnotherOrigin) {
+TEST(WhatIfQuestion, IsRefusedFromAPageOfAnotherOrigin) {
   const auto read = [](std::string body, api::HeaderList headers) {
     api::Request request{
         .method = api::Method::kPost, .target = "/ui/what-if", .headers = {}, .body = std::move(body), .document = {}};
@@ -184,7 +195,7 @@ TEST(DashboardPage, MayRunItsOwnScriptsOnly) {
   }
   EXPECT_EQ(dashboard_page("/ui", door)->header("Location"), "ui/");
   const DashboardDoor rooted{.version = "1", .through = "apiserver", .server = {}, .root = "/ui/"};
-  EXPECT_EQ(dashboard_page("/ui", rooted)->status, 200);  // "/ui/" is the same path there
+  EXPECT_EQ(dashboard_page("/ui", rooted)->status, 200);  // "/ui" and "/ui/" are the same path
   EXPECT_EQ(dashboard_page("/ui", rooted)->body.find("\"app."), std::string::npos);
   EXPECT_FALSE(dashboard_page("/ui/../version", door));
   EXPECT_FALSE(dashboard_page("/ui/x", door));

@@ -191,7 +191,7 @@ TEST(DashboardServer, FollowsTheLeaseToTheControllersThatLead) {
   }
 }
 
-TEST(DashboardServer, SaysWhatTheServerSaidWhereNobodyLeads) {
+TEST(DashboardServer, ShowsTheServersErrorWithoutALeader) {
   DashboardRoom room({}, way_to(1));
   room.api.run([&] {
     room.api.handler.on("/debug/spillway/zones", says(404, "{\"first\":true}"));
@@ -202,7 +202,7 @@ TEST(DashboardServer, SaysWhatTheServerSaidWhereNobodyLeads) {
   room.api.run([&] { room.api.handler.on("/lease", says(403, "{\"second\":true}")); });
   EXPECT_THAT(room.get(room.path + "/debug/spillway/zones"), HasSubstr("{\"first\":true}"));
   EXPECT_THAT(room.get(room.path + "/debug/spillway/nodes/x"),
-              HasSubstr("not found"));  // the server that answers does not know such a node
+              HasSubstr("not found"));  // the answering server does not know such a node
 }
 
 TEST(DashboardServer, SaysThatTheApiServerIsNotThere) {

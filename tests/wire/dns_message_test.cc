@@ -139,7 +139,7 @@ TEST(DnsMessage, PrintsEverySortOfRecord) {
                      "1.1.0"));
 }
 
-TEST(DnsMessage, LeavesOutWhatDoesNotFit) {
+TEST(DnsMessage, OmitsWhatDoesNotFit) {
   const DnsQuery query = query_of(header(5, 0x0100, 1) + question_bytes("many.local", 1));
   dns::Answer answer;
   for (int i = 0; i < 20; ++i) answer.answers.push_back(address("many.local.", static_cast<std::uint8_t>(i)));

@@ -23,7 +23,7 @@ class Http2Client {
     std::map<std::string, std::string> fields;
     std::string body;
     bool closed = false;
-    std::uint32_t code = 0;  // the code of its end
+    std::uint32_t code = 0;  // the error code at the end of the stream
   };
 
   using Fields = std::vector<std::pair<std::string, std::string>>;
@@ -81,7 +81,7 @@ class Http2Client {
 
   Got& get(std::string path) { return answer(ask("GET", std::move(path))); }
 
-  /// Reads until the stream has so many bytes of a body.
+  /// Reads until the stream has this number of bytes of its body.
   Got& body_of(std::int32_t stream, std::size_t bytes) {
     while (got_[stream].body.size() < bytes && !got_[stream].closed && turn()) {
     }
@@ -116,7 +116,7 @@ class Http2Client {
     connection_.send(all);
   }
 
-  /// Takes no more of what comes of this stream than its window has.
+  /// Does not extend the window of this stream any more.
   void hold(std::int32_t stream) { held_ = stream; }
 
   void reset(std::int32_t stream) {
@@ -132,7 +132,7 @@ class Http2Client {
     }
   }
 
-  /// The code of the GOAWAY that came; nullopt: none.
+  /// The error code of a received GOAWAY; nullopt: none.
   std::optional<std::uint32_t> went_away;
   int pongs = 0;
 

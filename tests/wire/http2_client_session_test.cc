@@ -43,10 +43,10 @@ std::uint32_t number_in(std::string_view bytes) {
   return number;
 }
 
-/// A session and what its handler heard; the test is the server.
+/// A session and the events of its handler; the test plays the server.
 class ClientSession : public ::testing::Test, protected Http2ClientSession::Handler {
  protected:
-  struct Heard {
+  struct Received {
     api::Response head{.status = 0, .headers = {}, .body = {}, .document = {}};
     bool ended = false;
     std::optional<Http2ClientSession::Failure> failure;
@@ -60,17 +60,17 @@ class ClientSession : public ::testing::Test, protected Http2ClientSession::Hand
     EXPECT_TRUE(say(frame_of(FrameType::kSettings, 0, 0, "") + frame_of(FrameType::kSettings, kAcknowledged, 0, "")));
   }
 
-  void on_head(Http2StreamId stream, api::Response head) override { heard_[stream].head = std::move(head); }
+  void on_head(Http2StreamId stream, api::Response head) override { received_[stream].head = std::move(head); }
 
   void on_body(Http2StreamId stream, std::string_view bytes) override {
-    heard_[stream].head.body += bytes;
+    received_[stream].head.body += bytes;
     if (consumes_) session_.consume(stream, bytes.size());
   }
 
   void on_end(Http2StreamId stream, std::optional<Http2ClientSession::Failure> failure) override {
-    EXPECT_FALSE(heard_[stream].ended) << "twice";
-    heard_[stream].ended = true;
-    heard_[stream].failure = std::move(failure);
+    EXPECT_FALSE(received_[stream].ended) << "twice";
+    received_[stream].ended = true;
+    received_[stream].failure = std::move(failure);
   }
 
   Http2StreamId ask(api::Method method = api::Method::kGet, std::string body = {}) {
@@ -80,7 +80,7 @@ class ClientSession : public ::testing::Test, protected Http2ClientSession::Hand
     return stream.value_or(0);
   }
 
-  /// The server says this. False: the client gives the connection up at once.
+  /// Sends frames as the server. False: the client closes the connection at once.
   bool say(std::string_view frames, Instant now = Instant{} + hours(1)) { return session_.feed(frames, now); }
 
   /// The frames that the client has sent since the last call.
@@ -124,13 +124,13 @@ class ClientSession : public ::testing::Test, protected Http2ClientSession::Hand
                     big_endian(static_cast<std::uint32_t>(code)));
   }
 
-  static std::string go_away_frame(Http2StreamId last) {
+  static std::string goaway_frame(Http2StreamId last) {
     return frame_of(FrameType::kGoAway, 0, 0, big_endian(static_cast<std::uint32_t>(last)) + big_endian(0));
   }
 
   static std::string ping_frame() { return frame_of(FrameType::kPing, 0, 0, "12345678"); }
 
-  /// The connection is at its end, once the last word has left.
+  /// True once the connection has ended and its last bytes are sent.
   bool over() {
     last_word_ = sent();
     return session_.is_over();
@@ -138,7 +138,7 @@ class ClientSession : public ::testing::Test, protected Http2ClientSession::Hand
 
   Http2ClientSession session_{*this, Http2Bounds::client()};
   bool consumes_ = false;
-  std::map<Http2StreamId, Heard> heard_;
+  std::map<Http2StreamId, Received> received_;
   std::vector<SentFrame> greeting_;
   std::vector<SentFrame> last_word_;
 };
@@ -160,19 +160,19 @@ TEST_F(ClientSession, AsksAndIsAnswered) {
   const Http2StreamId first = ask();
   const Http2StreamId second = ask(api::Method::kPost, "question");
   const std::vector<SentFrame> asked = sent();
-  ASSERT_EQ(asked.size(), 4U);  // its acknowledgement, two heads, a body
+  ASSERT_EQ(asked.size(), 4U);  // an acknowledgement, two heads, a body
   EXPECT_EQ(asked[1].flags & kEndStream, kEndStream);
   EXPECT_EQ(asked[2].flags & kEndStream, 0);
   EXPECT_EQ(asked[3].payload, "question");
   EXPECT_EQ(asked[3].flags & kEndStream, kEndStream);
   EXPECT_TRUE(say(head_frame(second, kStatus200 + plain_field("x", "y")) + answer(first, "one")));
   EXPECT_TRUE(say(data_frame(second, "t") + data_frame(second, "wo", kEndStream)));
-  EXPECT_EQ(heard_[first].head.body, "one");
-  EXPECT_EQ(heard_[second].head.status, 200);
-  EXPECT_EQ(heard_[second].head.header("x"), "y");
-  EXPECT_EQ(heard_[second].head.body, "two");
-  EXPECT_TRUE(heard_[first].ended && heard_[second].ended);
-  EXPECT_FALSE(heard_[first].failure || heard_[second].failure);
+  EXPECT_EQ(received_[first].head.body, "one");
+  EXPECT_EQ(received_[second].head.status, 200);
+  EXPECT_EQ(received_[second].head.header("x"), "y");
+  EXPECT_EQ(received_[second].head.body, "two");
+  EXPECT_TRUE(received_[first].ended && received_[second].ended);
+  EXPECT_FALSE(received_[first].failure || received_[second].failure);
 }
 
 TEST_F(ClientSession, ABodyFollowsTheWindowOfTheServer) {
@@ -193,8 +193,8 @@ TEST_F(ClientSession, AnAnswerBeforeTheWholeQuestionEndsIt) {
   const Http2StreamId stream = ask(api::Method::kPut, std::string(25, 'b'));
   sent();
   EXPECT_TRUE(say(head_frame(stream, std::string("\x08\x03", 2) + "413", kEndHeaders | kEndStream)));
-  EXPECT_EQ(heard_[stream].head.status, 413);
-  EXPECT_TRUE(heard_[stream].ended && !heard_[stream].failure);
+  EXPECT_EQ(received_[stream].head.status, 413);
+  EXPECT_TRUE(received_[stream].ended && !received_[stream].failure);
   EXPECT_EQ(sent(FrameType::kReset, static_cast<std::uint32_t>(stream)).size(), 1U);
 }
 
@@ -228,39 +228,39 @@ TEST_F(ClientSession, WhatOneStreamHoldsUpHoldsUpNoOther) {
   EXPECT_EQ(number_in(updates[0].payload), 1U << 20);
 }
 
-TEST_F(ClientSession, WhatComesBeyondAWindowIsRefused) {
+TEST_F(ClientSession, BytesBeyondAWindowAreRefused) {
   const Http2StreamId stream = ask();
   sent();
   EXPECT_TRUE(say(head_frame(stream, kStatus200)));
   for (int i = 0; i < 65; ++i) static_cast<void>(say(data_frame(stream, std::string(16'384, 'x'))));
   sent();
-  EXPECT_LE(heard_[stream].head.body.size(), (std::size_t{1} << 20) + 16'384);
-  EXPECT_TRUE(heard_[stream].failure || session_.is_over());
+  EXPECT_LE(received_[stream].head.body.size(), (std::size_t{1} << 20) + 16'384);
+  EXPECT_TRUE(received_[stream].failure || session_.is_over());
 }
 
 TEST_F(ClientSession, StreamsAboveTheLastOfAGoawayAreUntouched) {
   const Http2StreamId first = ask();
   const Http2StreamId second = ask();
   sent();
-  EXPECT_TRUE(say(head_frame(first, kStatus200) + go_away_frame(first)));
+  EXPECT_TRUE(say(head_frame(first, kStatus200) + goaway_frame(first)));
   EXPECT_FALSE(session_.takes_requests());
   EXPECT_EQ(session_.ask({}, "server", nullptr), std::nullopt);
-  ASSERT_TRUE(heard_[second].failure);
-  EXPECT_TRUE(heard_[second].failure->untouched);
-  EXPECT_FALSE(heard_[first].ended);
+  ASSERT_TRUE(received_[second].failure);
+  EXPECT_TRUE(received_[second].failure->untouched);
+  EXPECT_FALSE(received_[first].ended);
   EXPECT_FALSE(over());
   EXPECT_TRUE(say(data_frame(first, "rest", kEndStream)));
-  EXPECT_EQ(heard_[first].head.body, "rest");
-  EXPECT_FALSE(heard_[first].failure);
+  EXPECT_EQ(received_[first].head.body, "rest");
+  EXPECT_FALSE(received_[first].failure);
   EXPECT_TRUE(over());
 }
 
 TEST_F(ClientSession, WhatWasNotSentBeforeAGoawayIsUntouched) {
   const Http2StreamId stream = ask();
-  EXPECT_TRUE(say(go_away_frame(0)));
+  EXPECT_TRUE(say(goaway_frame(0)));
   sent();
-  ASSERT_TRUE(heard_[stream].failure);
-  EXPECT_TRUE(heard_[stream].failure->untouched);
+  ASSERT_TRUE(received_[stream].failure);
+  EXPECT_TRUE(received_[stream].failure->untouched);
 }
 
 TEST_F(ClientSession, OnlyARefusedStreamIsUntouched) {
@@ -271,15 +271,15 @@ TEST_F(ClientSession, OnlyARefusedStreamIsUntouched) {
   EXPECT_TRUE(say(reset_frame(refused, Http2Code::kRefusedStream) + reset_frame(failed, Http2Code::kInternalError) +
                   head_frame(cut_off, kStatus200) + data_frame(cut_off, "a") +
                   reset_frame(cut_off, Http2Code::kNoError)));
-  ASSERT_TRUE(heard_[refused].failure && heard_[failed].failure && heard_[cut_off].failure);
-  EXPECT_TRUE(heard_[refused].failure->untouched);
-  EXPECT_FALSE(heard_[failed].failure->untouched);
-  EXPECT_EQ(heard_[failed].failure->problem, "the stream was reset (INTERNAL_ERROR)");
-  EXPECT_FALSE(heard_[cut_off].failure->untouched);
+  ASSERT_TRUE(received_[refused].failure && received_[failed].failure && received_[cut_off].failure);
+  EXPECT_TRUE(received_[refused].failure->untouched);
+  EXPECT_FALSE(received_[failed].failure->untouched);
+  EXPECT_EQ(received_[failed].failure->problem, "the stream was reset (INTERNAL_ERROR)");
+  EXPECT_FALSE(received_[cut_off].failure->untouched);
   EXPECT_TRUE(session_.takes_requests());
 }
 
-TEST_F(ClientSession, NothingIsHeardOfWhatIsTakenBack) {
+TEST_F(ClientSession, NothingIsReportedOfACancelledRequest) {
   const Http2StreamId stream = ask();
   sent();
   session_.take_back(stream);
@@ -287,15 +287,15 @@ TEST_F(ClientSession, NothingIsHeardOfWhatIsTakenBack) {
   ASSERT_EQ(resets.size(), 1U);
   EXPECT_EQ(number_in(resets[0].payload), static_cast<std::uint32_t>(Http2Code::kCancel));
   EXPECT_TRUE(say(answer(stream, "late")));
-  EXPECT_FALSE(heard_.contains(stream));
+  EXPECT_FALSE(received_.contains(stream));
   const Http2StreamId unsent = ask();
   session_.take_back(unsent);
   sent();
-  EXPECT_FALSE(heard_.contains(unsent));
+  EXPECT_FALSE(received_.contains(unsent));
 }
 
 // Without the limit the server would keep its connection, and the reader at work for ever.
-TEST_F(ClientSession, AServerThatDoesNotHearThatARequestIsTakenBackIsLeft) {
+TEST_F(ClientSession, AServerThatIgnoresACancelledRequestIsDisconnected) {
   for (const int blocks : {64, 1'000}) {
     Http2ClientSession session{*this, Http2Bounds::client()};
     const auto stream = session.ask({}, "server", nullptr);
@@ -327,7 +327,7 @@ TEST_F(ClientSession, ALongAnswerInPiecesIsWanted) {
     sent();
     ASSERT_FALSE(session_.is_over());
   }
-  EXPECT_EQ(heard_[stream].head.body.size(), std::size_t{2500} * 10'007);
+  EXPECT_EQ(received_[stream].head.body.size(), std::size_t{2500} * 10'007);
 }
 
 TEST_F(ClientSession, TakesAsManyStreamsAsBothAllow) {
@@ -347,19 +347,19 @@ TEST_F(ClientSession, InterimAnswersAreSkippedButNotForEver) {
   const Http2StreamId endless = ask();
   sent();
   EXPECT_TRUE(say(head_frame(stream, kStatus103) + head_frame(stream, kStatus103) + answer(stream, "ok")));
-  EXPECT_EQ(heard_[stream].head.status, 200);
-  EXPECT_EQ(heard_[stream].head.body, "ok");
+  EXPECT_EQ(received_[stream].head.status, 200);
+  EXPECT_EQ(received_[stream].head.body, "ok");
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(say(head_frame(endless, kStatus103)));
-  ASSERT_TRUE(heard_[endless].failure);
-  EXPECT_EQ(heard_[endless].failure->problem, "too many interim answers");
+  ASSERT_TRUE(received_[endless].failure);
+  EXPECT_EQ(received_[endless].failure->problem, "too many interim answers");
 }
 
 TEST_F(ClientSession, AStatusThatIsNoneIsNoInterimAnswer) {
   const Http2StreamId stream = ask();
   sent();
   EXPECT_TRUE(say(head_frame(stream, std::string("\x08\x03", 2) + "065") + data_frame(stream, "x", kEndStream)));
-  EXPECT_EQ(heard_[stream].head.body, "");
-  ASSERT_TRUE(heard_[stream].failure);
+  EXPECT_EQ(received_[stream].head.body, "");
+  ASSERT_TRUE(received_[stream].failure);
 }
 
 TEST_F(ClientSession, LargeHeadsCostTheirStream) {
@@ -370,19 +370,19 @@ TEST_F(ClientSession, LargeHeadsCostTheirStream) {
   std::string fields = kStatus200;
   for (int i = 0; i < 300; ++i) fields += plain_field("a", "b");
   EXPECT_TRUE(say(head_frame(many, fields)));
-  ASSERT_TRUE(heard_[many].failure);
-  EXPECT_EQ(heard_[many].failure->problem, "the fields of the answer are too large");
+  ASSERT_TRUE(received_[many].failure);
+  EXPECT_EQ(received_[many].failure->problem, "the fields of the answer are too large");
   // One entry that fills the table, then a reference to it, again and again: 12 MB from 7 kB.
   std::string bomb =
       kStatus200 + "\x40\x01" + "a" + "\x7f\x81\x1e" + std::string(4000, 'v') + std::string(3000, '\xbe');
   EXPECT_TRUE(say(head_frame(long_ones, bomb)));
   sent();
-  EXPECT_TRUE(heard_[long_ones].failure);
-  EXPECT_EQ(heard_[long_ones].head.status, 0);
+  EXPECT_TRUE(received_[long_ones].failure);
+  EXPECT_EQ(received_[long_ones].head.status, 0);
   fields = kStatus200;
   for (int i = 0; i < 250; ++i) fields += plain_field("a", "b");
   EXPECT_TRUE(say(head_frame(fair, fields, kEndHeaders | kEndStream)));
-  EXPECT_TRUE(heard_[fair].ended && !heard_[fair].failure);
+  EXPECT_TRUE(received_[fair].ended && !received_[fair].failure);
 }
 
 TEST_F(ClientSession, AHeadWithoutEndIsRefused) {
@@ -399,7 +399,7 @@ TEST_F(ClientSession, AHeadWithoutEndIsRefused) {
   }
 }
 
-/// Also before the server has acknowledged that it may not.
+/// Promises are refused even before the server has acknowledged the setting.
 TEST_F(ClientSession, PromisesAreRefused) {
   for (const char* acknowledged : {"", "yes"}) {
     Http2ClientSession session{*this, Http2Bounds::client()};
@@ -454,7 +454,8 @@ TEST_P(ServerFlood, EndsTheConnection) {
 INSTANTIATE_TEST_SUITE_P(
     Rows, ServerFlood,
     ::testing::Values(FloodRow{"pings", frame_of(FrameType::kPing, 0, 0, "12345678"), 100},
-                      FloodRow{"settings", frame_of(FrameType::kSettings, 0, 0, ""), 4},  // the first was its greeting
+                      // the client has sent one such frame already
+                      FloodRow{"settings", frame_of(FrameType::kSettings, 0, 0, ""), 4},
                       FloodRow{"empty frames", frame_of(FrameType::kData, 0, 1, ""), 10},
                       FloodRow{"window updates", frame_of(FrameType::kWindowUpdate, 0, 0, big_endian(1)), 102},
                       FloodRow{"priorities", frame_of(FrameType::kPriority, 0, 1, big_endian(0) + "\x10"), 200}),

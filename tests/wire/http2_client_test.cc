@@ -36,7 +36,7 @@ class FrameServer {
       }
     }
 
-    /// The payload of the next frame of that type; nullopt: the client has gone.
+    /// The payload of the next frame of that type; nullopt: the client has disconnected.
     std::optional<std::string> next(FrameType type) {
       for (;;) {
         while (input_.size() >= 9) {
@@ -51,7 +51,7 @@ class FrameServer {
       }
     }
 
-    /// Until the client has greeted.
+    /// Reads until the client's preface has arrived.
     bool greet() {
       while (input_.size() < 24)
         if (!read()) return false;
@@ -152,7 +152,7 @@ class ClientOfHttp2 : public ::testing::Test {
     return options;
   }
 
-  /// True as soon as so many connections are open at the server.
+  /// True as soon as this number of connections is open at the server.
   bool open_connections(ServerRoom& room, int count) {
     const std::string line = fmt::format("spillway_http_connections {}\n", count);
     const Instant end = runtime::RealClock::read_mono() + milliseconds(kPatienceMs);

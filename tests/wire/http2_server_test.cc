@@ -64,7 +64,7 @@ class Http2Server : public ::testing::Test {
     return made;
   }
 
-  /// The code of the GOAWAY at the end of the connection; nullopt: there was none.
+  /// The error code of the GOAWAY at the end of the connection; nullopt: there was none.
   static std::optional<std::uint32_t> end_of(TestClient& client) {
     client.drain();
     std::optional<std::uint32_t> code;
@@ -169,37 +169,37 @@ TEST_F(Http2Server, EventsOfATurnCrossOncePerThread) {
     std::vector<std::int32_t> streams;
     const std::size_t wanted = room.run([&] { return watches.size(); }) + count;
     for (std::size_t i = 0; i < count; ++i) streams.push_back(client.ask("GET", "/watch", kAlice));
-    EXPECT_EQ(client.answer(client.ask("GET", "/x", kAlice)).status, 200);  // asked behind the watches
+    EXPECT_EQ(client.answer(client.ask("GET", "/x", kAlice)).status, 200);  // sent after the watches
     EXPECT_EQ(room.run([&] { return watches.size(); }), wanted);
     return streams;
   };
   const auto crossings = [&] { return room.run([&] { return room.server->crossings().answer_tasks; }); };
-  const auto tell = [&](std::size_t first) {
+  const auto write_from = [&](std::size_t first) {
     room.run([&, chunk = shared("line\n")] {
       for (std::size_t i = first; i < watches.size(); ++i) EXPECT_TRUE(watches[i]->write(chunk));
     });
   };
   Http2Client busy = client();
   const auto its = watch(busy, 40);
-  // Both are dealt to the thread that has less to do.
+  // Both connections are given to the thread with less load.
   Http2Client second = client();
   const auto seconds_streams = watch(second, 5);
   Http2Client third = client();
   const auto thirds_streams = watch(third, 5);
   const auto before = crossings();
-  tell(40);
+  write_from(40);
   for (const std::int32_t stream : seconds_streams) EXPECT_EQ(second.body_of(stream, 5).body, "line\n");
   for (const std::int32_t stream : thirds_streams) EXPECT_EQ(third.body_of(stream, 5).body, "line\n");
   const auto between = crossings();
   EXPECT_EQ(between - before, 1U);
-  tell(0);
+  write_from(0);
   for (const std::int32_t stream : its) EXPECT_EQ(busy.body_of(stream, 5).body, "line\n");
   for (const std::int32_t stream : thirds_streams) EXPECT_EQ(third.body_of(stream, 10).body, "line\nline\n");
   EXPECT_EQ(crossings() - between, 2U);
   room.run([&] { watches.clear(); });
 }
 
-TEST_F(Http2Server, AnUnluckyClientComesAnewAfterItsAnswer) {
+TEST_F(Http2Server, AnUnluckyClientReconnectsAfterItsAnswer) {
   serve({}, 1);
   Http2Client client = this->client();
   EXPECT_EQ(client.answer(client.ask("GET", "/a", kAlice)).body, "GET /a  by alice");
@@ -225,7 +225,7 @@ TEST_F(Http2Server, StopsWhileAnswersAreOnTheirWay) {
   for (const std::int32_t stream : asked) EXPECT_EQ(client.answer(stream).status, 0);
 }
 
-TEST_F(Http2Server, BodiesBeyondTheWindowsCome) {
+TEST_F(Http2Server, BodiesBeyondTheWindowsArrive) {
   ServerRoom& room = serve();
   room.run([&] {
     room.handler.on("/count", [](ScriptedHandler::Seen& seen) {
@@ -276,7 +276,7 @@ TEST_F(Http2Server, LargeAnswersArePackedAndWhole) {
 }
 
 /// The window of the watch is shut; a heartbeat on the same connection is answered all the same.
-TEST_F(Http2Server, AWatchThatIsNotTakenHoldsNobodyUp) {
+TEST_F(Http2Server, AnUnreadWatchDelaysNoOtherStream) {
   ServerRoom& room = serve();
   std::shared_ptr<api::ResponseSink> watch;
   room.run([&] {
@@ -352,7 +352,7 @@ TEST_F(Http2Server, WhatIsTakenBackIsAbandoned) {
   room.run([&] { sink = nullptr; });
 }
 
-/// A connection of its own for each request costs the client more than us.
+/// A new connection for each request costs the client more than the server.
 TEST_F(Http2Server, WhoHasShownNothingAsksOnce) {
   serve();
   for (const Http2Client::Fields& shown : {Http2Client::Fields{}, {{"authorization", "Bearer bad"}}}) {
@@ -463,7 +463,7 @@ TEST_F(Http2Server, WhatIsNoHttp2IsClosed) {
   EXPECT_THAT(client.received, ::testing::Not(HasSubstr("HTTP/1.1")));
 }
 
-/// As many frames as are allowed, and the same with more.
+/// The number of frames that is allowed, and one that is not.
 struct Flood {
   std::string_view name;
   std::string frame;
@@ -473,10 +473,10 @@ struct Flood {
 
 class Http2Floods : public Http2Server, public ::testing::WithParamInterface<Flood> {};
 
-TEST_P(Http2Floods, AreToldFromUse) {
+TEST_P(Http2Floods, AreDistinguishedFromUse) {
   serve();
   const auto send = [&](TestClient& client, int frames) {
-    client.send(frame_of(FrameType::kHeaders, kEndHeaders, 1, kGetHead));  // a request whose body is to come
+    client.send(frame_of(FrameType::kHeaders, kEndHeaders, 1, kGetHead));  // a request whose body follows later
     std::string all;
     for (int i = 0; i < frames; ++i) all += GetParam().frame;
     client.send(all);
@@ -562,7 +562,7 @@ TEST_F(Http2Server, MoreStreamsThanAllowedAreRefusedOneByOne) {
   EXPECT_EQ(client.answer(one_more).status, 200) << "the client waits with it until there is a place";
 }
 
-TEST_F(Http2Server, AHeadThatDoesNotComeEndsTheConnection) {
+TEST_F(Http2Server, AMissingHeadEndsTheConnection) {
   HttpLimits limits = patient();
   limits.header_max = milliseconds(200);
   serve(limits);

@@ -81,7 +81,7 @@ class HttpBounds : public ::testing::Test {
   std::vector<std::shared_ptr<api::ResponseSink>> held_;  // loop
 };
 
-TEST_F(HttpBounds, AnswersThatNobodyTakesAreBoundedInAllAndOfEachClient) {
+TEST_F(HttpBounds, UnreadAnswersAreBoundedInAllAndOfEachClient) {
   options_.limits.waiting = {.total_bytes_max = 26 * kMebibyte,
                              .ordinary_bytes_max = 26 * kMebibyte,
                              .client_bytes_max = 17 * kMebibyte,
@@ -111,7 +111,7 @@ TEST_F(HttpBounds, AnswersThatNobodyTakesAreBoundedInAllAndOfEachClient) {
   EXPECT_EQ(again->answer().body.size(), 8 * kMebibyte);
 }
 
-TEST_F(HttpBounds, StreamsThatNobodyTakesAreBoundedInAll) {
+TEST_F(HttpBounds, UnreadStreamsAreBoundedInAll) {
   options_.limits.waiting = {.total_bytes_max = 16 * kMebibyte,
                              .ordinary_bytes_max = 16 * kMebibyte,
                              .client_bytes_max = 16 * kMebibyte,
@@ -209,14 +209,14 @@ TEST_F(HttpBounds, OrdinaryClientsLeavePlaceForNodes) {
     nodes.back()->send(get_as("/", "node"));
     EXPECT_EQ(nodes.back()->answer().status, 200);
   }
-  const auto another = connect();  // everything is held: an idle one goes
+  const auto another = connect();  // all places are in use: an idle connection is closed
   another->send(get_as("/", "node"));
   EXPECT_EQ(another->answer().status, 200);
   EXPECT_FALSE(nodes.front()->receive());
 }
 
 TEST_F(HttpBounds, AClientThatDoesNotAskIsClosed) {
-  options_.limits.unproven_idle_max = milliseconds(500);  // a client has to ask within it
+  options_.limits.unproven_idle_max = milliseconds(500);  // a client must send a request within this time
   start();
   const auto silent = connect();
   EXPECT_FALSE(silent->receive());
@@ -224,7 +224,7 @@ TEST_F(HttpBounds, AClientThatDoesNotAskIsClosed) {
   const auto known = connect();
   known->send(get_as("/", "alice"));
   EXPECT_EQ(known->answer().status, 200);
-  EXPECT_FALSE(connect()->receive());  // takes longer than known may be idle if it were not known
+  EXPECT_FALSE(connect()->receive());  // takes longer than unknown clients may be idle
   known->send(get_as("/", "alice"));
   EXPECT_EQ(known->answer().status, 200);
 }
@@ -249,7 +249,7 @@ TEST_F(HttpBounds, HeartbeatsPassRequestsThatWait) {
   options_.limits.queue.ordinary_waiting_max = 3;
   start();
   std::vector<std::unique_ptr<TestClient>> flood;
-  for (int i = 0; i < 6; ++i) {  // two are carried out, three wait, and one finds the line full, whichever comes last
+  for (int i = 0; i < 6; ++i) {  // two are executed, three wait, and the last one is refused
     flood.push_back(connect());
     flood.back()->send(get_as("/hold", i % 2 == 0 ? "alice" : "bob"));
     if (i < 2) wait_until([&] { return room_->run([&] { return held_.size(); }) == static_cast<std::size_t>(i) + 1; });
@@ -258,7 +258,7 @@ TEST_F(HttpBounds, HeartbeatsPassRequestsThatWait) {
   const auto node = connect();
   node->send(get_as("/api/v1/nodes/n1/status", "node"));
   EXPECT_EQ(node->answer().status, 200);
-  while (true) {  // each that ends lets the next one in
+  while (true) {  // each connection that ends makes room for the next
     const std::size_t left = room_->run([&] {
       const auto sinks = std::exchange(held_, {});
       for (const auto& sink : sinks) sink->on_response({200, {}, "done"});

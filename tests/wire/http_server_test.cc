@@ -1,4 +1,4 @@
-// The HTTP server in the clear: what well-behaved and other clients get.
+// The HTTP server without TLS: its answers to correct and to malformed requests.
 #include "wire/server/http_server.h"
 
 #include "wire/gzip_text.h"
@@ -32,18 +32,19 @@ std::string get_as_alice(ServerRoom& room) {
 }
 
 /// A token that was verified here is removed, as the handler may write down or pass on the headers that it sees.
-TEST(HttpServer, ATokenThatWasJudgedGoesNoFurther) {
-  for (const auto judge : {Authenticator::Tokens::kHere, Authenticator::Tokens::kHandler}) {
+TEST(HttpServer, ATokenThatWasRejectedGoesNoFurther) {
+  for (const auto verified_at : {Authenticator::Tokens::kHere, Authenticator::Tokens::kHandler}) {
     HttpServer::Options options;
-    options.authenticator = std::make_shared<Authenticator>(
-        Authenticator::Options{.tokens = {{"alice", {"alice", "", {"system:authenticated"}}}}, .judged = judge});
+    options.authenticator = std::make_shared<Authenticator>(Authenticator::Options{
+        .tokens = {{"alice", {"alice", "", {"system:authenticated"}}}}, .verified = verified_at});
     ServerRoom room(std::move(options));
     room.run([&] {
       room.handler.on("/token", [](ScriptedHandler::Seen& seen) {
         seen.sink->on_response({200, {}, seen.user.name + ":" + std::string(seen.request.header("authorization"))});
       });
     });
-    EXPECT_EQ(get_as_alice(room), judge == Authenticator::Tokens::kHere ? "alice:" : "system:anonymous:Bearer alice");
+    EXPECT_EQ(get_as_alice(room),
+              verified_at == Authenticator::Tokens::kHere ? "alice:" : "system:anonymous:Bearer alice");
   }
 }
 
@@ -337,7 +338,7 @@ TEST(HttpServer, AStreamThatBeginsWhileItStopsEndsAtOnce) {
   room.run([&] {
     room.server->stop(seconds(30), [&] { stopped.put(true); });
     watch->on_stream({});
-    std::ignore = watch->write(shared("event\n"));  // in the same turn, as a watch with something to say does
+    std::ignore = watch->write(shared("event\n"));  // in the same turn, as a watch with a pending event does
     watch->on_end();
   });
   watcher.drain();

@@ -69,7 +69,7 @@ TEST_F(HttpTrailers, AreNotHeadersOfTheNextRequest) {
   EXPECT_EQ(client.answer().body, "by system:anonymous: host=x");
 }
 
-/// "Expect" in a trailer comes when there is nothing left to continue with.
+/// "Expect" in a trailer has no effect, because the body was received already.
 TEST_F(HttpTrailers, AskForNothing) {
   TestClient client(room_.port);
   client.send(put("", "Expect: 100-continue\r\n"));

@@ -23,7 +23,7 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-/// Accepts connections one after the other and does with each what the test says.
+/// Accepts connections one after the other, and handles each as the test says.
 class RudeServer {
  public:
   using Manner = std::function<void(ByteStream& connection, std::string request)>;
@@ -339,7 +339,7 @@ TEST(HttpsTransport, DoesNotRepeatAWrite) {
 TEST(HttpsTransport, RefusesAnswersThatAreNone) {
   const std::pair<const char*, const char*> rows[] = {
       {"SSH-2.0-OpenSSH\r\n\r\n", "malformed HTTP answer"},
-      {"", "connection closed before an answer came"},
+      {"", "connection closed before an answer arrived"},
       {"HTTP/1.1 200 OK\r\nContent-Le", "connection closed in the middle of an answer"},
       {"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort", "connection closed in the middle of an answer"},
       {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "malformed HTTP answer"},

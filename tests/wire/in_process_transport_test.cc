@@ -1,4 +1,4 @@
-// Calls and watches within one process: posted, in order, nothing after a drop.
+// Calls and watches within one process: events are posted in order, and none follows a drop.
 #include "wire/transport/in_process_transport.h"
 
 #include "wire/transport_fixture.h"
@@ -14,7 +14,7 @@ using client::OpenWatch;
 using client::SendCall;
 using ::testing::ElementsAre;
 
-/// One loop that the test runs itself: no threads, so every order is exact.
+/// A loop that the test itself runs, without threads, so that every order is exact.
 struct Room {
   Room() {
     handler.on("/watch", [this](ScriptedHandler::Seen& seen) {
@@ -24,7 +24,7 @@ struct Room {
     handler.on("/hold", [this](ScriptedHandler::Seen& seen) { sink = seen.sink; });
   }
 
-  void settle() {
+  void run_until_idle() {
     loop.post([this] { loop.post([this] { loop.stop(); }); });
     loop.run({});
   }
@@ -40,7 +40,7 @@ TEST(InProcessTransport, AnswersCallsAsTheGivenUserAndLater) {
   Room room;
   room.engine.execute(room.transport, SendCall{7, request_of("/x", api::Method::kPut, "body")});
   EXPECT_TRUE(room.engine.events.empty()) << "called back from inside execute()";
-  room.settle();
+  room.run_until_idle();
   ASSERT_EQ(room.engine.events.size(), 1U);
   EXPECT_EQ(room.engine.done(0).id, 7U);
   EXPECT_EQ(room.engine.done(0).response->body, "PUT /x body by system:apiserver");
@@ -55,7 +55,7 @@ TEST(InProcessTransport, DeliversWatchEventsInOrderThenTheEnd) {
   EXPECT_TRUE(room.sink->write(shared("ETED\"}\n")));
   room.sink->on_end();
   EXPECT_FALSE(room.sink->write(event));
-  room.settle();
+  room.run_until_idle();
   ASSERT_EQ(room.engine.events.size(), 4U);
   EXPECT_EQ(std::get<client::WatchFrame>(room.engine.events[0]).document, event) << "copied";
   EXPECT_EQ(room.engine.frame(1), "{\"type\":\"MODIFIED\"}");
@@ -69,7 +69,7 @@ TEST(InProcessTransport, ARefusedWatchEndsWithTheReason) {
     seen.sink->on_response(status_response(make_error(ErrorCode::kExpired, "too old resource version")));
   });
   room.engine.execute(room.transport, OpenWatch{1, request_of("/old")});
-  room.settle();
+  room.run_until_idle();
   ASSERT_EQ(room.engine.events.size(), 1U);
   ASSERT_TRUE(room.engine.ended(0).error);
   EXPECT_EQ(room.engine.ended(0).error->code, ErrorCode::kExpired);
@@ -79,9 +79,9 @@ TEST(InProcessTransport, ARefusedWatchEndsWithTheReason) {
 TEST(InProcessTransport, NothingFollowsACloseAndTheServerLearnsOfIt) {
   Room room;
   room.engine.execute(room.transport, OpenWatch{1, request_of("/watch")});
-  EXPECT_TRUE(room.sink->write(shared("{}\n")));  // on its way when the watch is closed
+  EXPECT_TRUE(room.sink->write(shared("{}\n")));  // in transit when the watch is closed
   room.engine.execute(room.transport, CloseWatch{1});
-  room.settle();
+  room.run_until_idle();
   EXPECT_TRUE(room.engine.events.empty());
   EXPECT_THAT(room.handler.abandoned, ElementsAre(1U));
   EXPECT_FALSE(room.sink->write(shared("{}\n")));
@@ -96,7 +96,7 @@ TEST(InProcessTransport, DisconnectForgetsOneReceiverOnly) {
   room.engine.execute(room.transport, OpenWatch{2, request_of("/watch")});
   other.execute(room.transport, SendCall{1, request_of("/b")});
   room.transport.disconnect(room.engine);
-  room.settle();
+  room.run_until_idle();
   EXPECT_TRUE(room.engine.events.empty());
   EXPECT_EQ(other.events.size(), 1U);
   EXPECT_THAT(room.handler.abandoned, ElementsAre(2U)) << "the watch; the call had been answered";
@@ -111,7 +111,7 @@ TEST(InProcessTransport, AnswerAfterTheTransportHasGoneIsLost) {
   EXPECT_THAT(room.handler.abandoned, ElementsAre(1U));
   room.sink->on_response({});
   room.sink.reset();
-  room.settle();
+  room.run_until_idle();
   EXPECT_TRUE(room.engine.events.empty());
 }
 
@@ -121,7 +121,7 @@ TEST(InProcessTransport, AForgottenRequestEndsWithAnError) {
   room.sink.reset();
   room.engine.execute(room.transport, OpenWatch{2, request_of("/watch")});
   room.sink.reset();
-  room.settle();
+  room.run_until_idle();
   ASSERT_EQ(room.engine.events.size(), 2U);
   EXPECT_EQ(room.engine.done(0).response.error().code, ErrorCode::kServiceUnavailable);
   EXPECT_EQ(room.engine.ended(1).error->code, ErrorCode::kServiceUnavailable);
@@ -133,7 +133,7 @@ TEST(InProcessTransport, CollectsAStreamedAnswerToACall) {
   EXPECT_TRUE(room.sink->write(shared("one ")));
   EXPECT_TRUE(room.sink->write(shared("two")));
   room.sink->on_end();
-  room.settle();
+  room.run_until_idle();
   ASSERT_EQ(room.engine.events.size(), 1U);
   EXPECT_EQ(room.engine.done(0).response->body, "one two");
 }
@@ -146,7 +146,7 @@ TEST(InProcessTransport, BoundsWhatWaitsForDelivery) {
   while (taken <= InProcessTransport::kWatchBytesMax && room.sink->write(block)) taken += block->size();
   EXPECT_LE(taken, InProcessTransport::kWatchBytesMax);
   EXPECT_GT(taken, InProcessTransport::kWatchBytesMax / 2);
-  room.settle();
+  room.run_until_idle();
   EXPECT_TRUE(room.sink->write(block)) << "delivered bytes wait no longer";
 }
 

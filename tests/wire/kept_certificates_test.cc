@@ -94,7 +94,7 @@ TEST(KeptCertificates, AnErrorChangesNothingAndTheNextTimeIsAnother) {
   EXPECT_TRUE(refreshed(kept, due));
 }
 
-/// The server has run for more than a year: what it began with has ended.
+/// The server has run for more than a year: its first certificate has expired.
 TEST(KeptCertificates, ARunningServerShowsTheNewOneToNewConnections) {
   const TempFolder folder;
   KeptCertificates kept = keep_in(folder / "pki");

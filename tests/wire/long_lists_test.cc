@@ -20,7 +20,7 @@ using ::testing::Not;
 const std::string kConfigMaps = "/api/v1/namespaces/default/configmaps";
 const api::UserInfo kAdmin{"admin", "", {"system:masters", "system:authenticated"}};
 
-/// A client in the same process, which gets whole answers.
+/// A client in the same process, which receives whole answers.
 class WholeAnswer final : public api::ResponseSink {
  public:
   void on_response(api::Response response) override { arrived.put(std::move(response)); }
@@ -46,7 +46,7 @@ api::Response ask_within(Cluster& cluster, api::Method method, const std::string
   return sink->arrived.take();
 }
 
-/// Configmaps of so many bytes; no two have the same text.
+/// Creates ConfigMaps of this size with different contents.
 void fill(Cluster& cluster, int count, std::size_t bytes) {
   for (int i = 0; i < count; ++i) {
     std::string text;
@@ -187,7 +187,7 @@ class LeftLists : public ::testing::Test {
   }
 
   template <typename Condition>
-  static bool comes_about(const Condition& condition) {
+  static bool happens(const Condition& condition) {
     const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
     while (!condition()) {
       if (std::chrono::steady_clock::now() > limit) return false;
@@ -198,12 +198,12 @@ class LeftLists : public ::testing::Test {
 
   void expect_held() {
     EXPECT_EQ(in_flight(), before_ + 1);
-    EXPECT_TRUE(comes_about([&] { return !waits("0"); })) << "all has left";
+    EXPECT_TRUE(happens([&] { return !waits("0"); })) << "all has left";
   }
 
   void expect_freed() {
-    EXPECT_TRUE(comes_about([&] { return in_flight() == before_; }));
-    EXPECT_TRUE(comes_about([&] { return waits("0"); })) << cluster_.metrics.text();
+    EXPECT_TRUE(happens([&] { return in_flight() == before_; }));
+    EXPECT_TRUE(happens([&] { return waits("0"); })) << cluster_.metrics.text();
   }
 
   Trust trust_;

@@ -18,7 +18,7 @@ using client::CloseWatch;
 using client::OpenWatch;
 using client::SendCall;
 
-/// Runs what is posted to the loop, and what that posts to it.
+/// Runs posted tasks, and the tasks that these post.
 void turn(runtime::Loop& loop) {
   loop.post([&loop] { loop.post([&loop] { loop.stop(); }); });
   loop.run({});
@@ -39,13 +39,13 @@ class Crossing : public ::testing::Test {
 
   ~Crossing() override {
     transport_.reset();
-    settle();
+    run_until_idle();
   }
 
   Crossing(const Crossing&) = delete;
   Crossing& operator=(const Crossing&) = delete;
 
-  void settle() {
+  void run_until_idle() {
     for (int i = 0; i < 3; ++i) {
       turn(other_);
       turn(own_);
@@ -64,12 +64,12 @@ TEST_F(Crossing, AnswersCalls) {
   engine_.execute(*transport_, SendCall{7, request_of("/x", api::Method::kPut, "body")});
   turn(own_);
   EXPECT_TRUE(engine_.events.empty()) << "the other loop is held";
-  settle();
+  run_until_idle();
   ASSERT_EQ(engine_.events.size(), 1U);
   EXPECT_EQ(engine_.done(0).response->body, "PUT /x body by system:node:n1");
 }
 
-TEST_F(Crossing, EventsOfAWatchComeInOrderWithACacheOfTheirOwn) {
+TEST_F(Crossing, EventsOfAWatchAreInOrderWithACacheOfTheirOwn) {
   engine_.execute(*transport_, OpenWatch{1, request_of("/watch")});
   turn(other_);
   const auto object = std::make_shared<const api::Json>(api::Json::object({{"kind", "Pod"}}));
@@ -77,7 +77,7 @@ TEST_F(Crossing, EventsOfAWatchComeInOrderWithACacheOfTheirOwn) {
   EXPECT_TRUE(sink_->write_event(shared("{\"type\":\"ADDED\"}\n"), event));
   EXPECT_TRUE(sink_->write(shared("{\"type\":\"DELETED\"}\n")));
   sink_->on_end();
-  settle();
+  run_until_idle();
   ASSERT_EQ(engine_.events.size(), 3U);
   const auto& first = std::get<client::WatchFrame>(engine_.events[0]);
   EXPECT_EQ(first.event->object, object) << "copied";
@@ -86,19 +86,19 @@ TEST_F(Crossing, EventsOfAWatchComeInOrderWithACacheOfTheirOwn) {
   EXPECT_FALSE(engine_.ended(2).error);
 }
 
-TEST_F(Crossing, NothingComesOfADroppedWatchOrReceiver) {
+TEST_F(Crossing, NothingArrivesOfADroppedWatchOrReceiver) {
   engine_.execute(*transport_, OpenWatch{1, request_of("/watch")});
   turn(other_);
   EXPECT_TRUE(sink_->write(shared("{\"type\":\"ADDED\"}\n")));
   engine_.execute(*transport_, CloseWatch{1});
-  settle();
+  run_until_idle();
   EXPECT_TRUE(engine_.events.empty());
   EXPECT_FALSE(sink_->write(shared("{\"type\":\"ADDED\"}\n"))) << "the server was not told";
   engine_.execute(*transport_, SendCall{2, request_of("/hold")});
   turn(other_);
   transport_->disconnect(engine_);
   sink_->on_response({});
-  settle();
+  run_until_idle();
   EXPECT_TRUE(engine_.events.empty());
 }
 
@@ -110,7 +110,7 @@ TEST_F(Crossing, AWatchThatIsNotReadEnds) {
     if (!sink_->write(line)) break;
     turn(other_);
   }
-  settle();
+  run_until_idle();
   EXPECT_LE(engine_.events.size(), CrossingTransport::kWatchBytesMax / line->size() + 1);
   EXPECT_EQ(engine_.ended(engine_.events.size() - 1).error->code, ErrorCode::kServiceUnavailable);
 }
@@ -118,34 +118,34 @@ TEST_F(Crossing, AWatchThatIsNotReadEnds) {
 /// A client's connection: records its calls.
 class Client final : public api::UpgradingSink {
  public:
-  explicit Client(std::vector<std::string>& told) : told_(told) {}
+  explicit Client(std::vector<std::string>& events) : events_(events) {}
 
-  ~Client() override { told_.emplace_back("released"); }
+  ~Client() override { events_.emplace_back("released"); }
 
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  void on_response(api::Response response) override { told_.push_back("response " + response.body); }
+  void on_response(api::Response response) override { events_.push_back("response " + response.body); }
 
-  void on_stream(api::Response) override { told_.emplace_back("stream"); }
+  void on_stream(api::Response) override { events_.emplace_back("stream"); }
 
   bool write(std::shared_ptr<const std::string> chunk) override {
     if (full_) return false;
-    told_.push_back("bytes " + *chunk);
+    events_.push_back("bytes " + *chunk);
     waiting_ += chunk->size();
     return true;
   }
 
-  void on_end() override { told_.emplace_back("end"); }
+  void on_end() override { events_.emplace_back("end"); }
 
   std::size_t waiting_bytes() const override { return waiting_; }
 
   void on_upgrade(api::Response, std::shared_ptr<api::UpgradedInput> input) override {
-    told_.emplace_back("upgrade");
+    events_.emplace_back("upgrade");
     input_ = std::move(input);
   }
 
-  void on_input_used(std::size_t bytes) override { told_.push_back("used " + std::to_string(bytes)); }
+  void on_input_used(std::size_t bytes) override { events_.push_back("used " + std::to_string(bytes)); }
 
   void take_all() { waiting_ = 0; }
 
@@ -154,42 +154,42 @@ class Client final : public api::UpgradingSink {
   api::UpgradedInput& input() { return *input_; }
 
  private:
-  std::vector<std::string>& told_;
+  std::vector<std::string>& events_;
   std::size_t waiting_ = 0;
   bool full_ = false;
   std::shared_ptr<api::UpgradedInput> input_;
 };
 
-struct Heard final : api::UpgradedInput {
-  explicit Heard(std::vector<std::string>& to) : heard(to) {}
+struct RecordedInput final : api::UpgradedInput {
+  explicit RecordedInput(std::vector<std::string>& to) : received(to) {}
 
-  void on_input(std::string bytes) override { heard.push_back(std::move(bytes)); }
+  void on_input(std::string bytes) override { received.push_back(std::move(bytes)); }
 
-  void on_input_end() override { heard.emplace_back("gone"); }
+  void on_input_end() override { received.emplace_back("gone"); }
 
-  std::vector<std::string>& heard;
+  std::vector<std::string>& received;
 };
 
 class CrossingAnswer : public ::testing::Test {
  protected:
   CrossingAnswer() { sink_ = CrossingSink::make(client_, receiving_, answering_); }
 
-  std::vector<std::string> told_;
+  std::vector<std::string> events_;
   runtime::Loop receiving_;
   std::shared_ptr<runtime::Loop> answering_ = std::make_shared<runtime::Loop>();
-  std::shared_ptr<Client> client_ = std::make_shared<Client>(told_);
+  std::shared_ptr<Client> client_ = std::make_shared<Client>(events_);
   std::shared_ptr<api::ResponseSink> sink_;
 };
 
-TEST_F(CrossingAnswer, ComesInOrderAndIsReleasedOnTheLoopOfTheConnection) {
+TEST_F(CrossingAnswer, ArrivesInOrderAndIsReleasedOnTheLoopOfTheConnection) {
   client_.reset();
   sink_->on_stream({});
   EXPECT_TRUE(sink_->write(shared("one")));
   sink_->on_end();
   sink_.reset();
-  EXPECT_TRUE(told_.empty());
+  EXPECT_TRUE(events_.empty());
   turn(receiving_);
-  EXPECT_EQ(told_, (std::vector<std::string>{"stream", "bytes one", "end", "released"}));
+  EXPECT_EQ(events_, (std::vector<std::string>{"stream", "bytes one", "end", "released"}));
 }
 
 TEST_F(CrossingAnswer, CountsWhatIsUnderWayAndWhatTheClientHasNotTaken) {
@@ -215,28 +215,28 @@ TEST_F(CrossingAnswer, IsBoundedWhileTheOtherLoopIsHeldAndEndsWithARefusal) {
 }
 
 TEST_F(CrossingAnswer, AConnectionLeavesHttp) {
-  std::vector<std::string> heard;
+  std::vector<std::string> received;
   const auto upgrading = api::upgrading(sink_);
   ASSERT_NE(upgrading, nullptr);
-  upgrading->on_upgrade({.status = 101}, std::make_shared<Heard>(heard));
+  upgrading->on_upgrade({.status = 101}, std::make_shared<RecordedInput>(received));
   turn(receiving_);
   client_->input().on_input("ls\n");
   client_->input().on_input_end();
-  EXPECT_TRUE(heard.empty());
+  EXPECT_TRUE(received.empty());
   turn(*answering_);
-  EXPECT_EQ(heard, (std::vector<std::string>{"ls\n", "gone"}));
+  EXPECT_EQ(received, (std::vector<std::string>{"ls\n", "gone"}));
   upgrading->on_input_used(3);
   turn(receiving_);
-  EXPECT_EQ(told_, (std::vector<std::string>{"upgrade", "used 3"}));
+  EXPECT_EQ(events_, (std::vector<std::string>{"upgrade", "used 3"}));
 }
 
 TEST_F(CrossingAnswer, InputForALoopThatHasEndedIsDropped) {
-  std::vector<std::string> heard;
-  api::upgrading(sink_)->on_upgrade({.status = 101}, std::make_shared<Heard>(heard));
+  std::vector<std::string> received;
+  api::upgrading(sink_)->on_upgrade({.status = 101}, std::make_shared<RecordedInput>(received));
   turn(receiving_);
   answering_.reset();
   client_->input().on_input("ls\n");
-  EXPECT_TRUE(heard.empty());
+  EXPECT_TRUE(received.empty());
 }
 
 }  // namespace

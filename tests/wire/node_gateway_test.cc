@@ -73,7 +73,7 @@ TEST(NodeGateway, PassesAnAnswerOn) {
   EXPECT_EQ(room.sink->body, "GET /containerLogs/shop/cart/app?follow=true  by system:anonymous");
 }
 
-TEST(NodeGateway, StreamsAsItComes) {
+TEST(NodeGateway, StreamsAsItArrives) {
   Room room;
   std::shared_ptr<api::ResponseSink> log;
   Mailbox<bool> first;
@@ -132,7 +132,7 @@ TEST(NodeGateway, RefusesANodeWithoutPort) {
   EXPECT_THAT(room.sink->head.body, HasSubstr("serves no port"));
 }
 
-TEST(NodeGateway, LeavesTheNodeWhenItsClientHasGone) {
+TEST(NodeGateway, ReleasesTheNodeWhenItsClientHasGone) {
   Room room;
   Mailbox<bool> left;
   std::shared_ptr<api::ResponseSink> log;

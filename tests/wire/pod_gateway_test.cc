@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// A sink that remembers what came, and how it ended.
+/// A sink that records the received bytes and the end.
 class KeepingSink final : public api::PacedSink {
  public:
   void on_response(api::Response response) override {
@@ -122,8 +122,8 @@ TEST(PodGateway, PassesAnswersWithoutABodyWhole) {
   EXPECT_EQ(room.sink->head.status, 200);
 }
 
-// An answer that breaks off must not look like one that has ended.
-TEST(PodGateway, TellsOfAnAnswerThatIsCut) {
+// An incomplete answer must not look like a complete one.
+TEST(PodGateway, ReportsAnAnswerThatIsCut) {
   PodRoom room;
   std::shared_ptr<api::ResponseSink> answer;
   room.pod.run([&] {
@@ -201,7 +201,7 @@ TEST(PodGateway, BoundsWhatIsOpenAndForgetsWhatIsCancelled) {
   });
 }
 
-TEST(PodGateway, BelievesAnyCertificateAndShowsNone) {
+TEST(PodGateway, AcceptsAnyCertificateAndShowsNone) {
   const TempFolder folder;
   const WallTime now = runtime::Loop().now().wall;
   auto authority = CertificateAuthority::open(folder / "pki", now);

@@ -35,7 +35,7 @@ TEST(PrivateFile, IsItsOwners) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1) << "no draft is left";
 }
 
-/// Another user has made the file, or a link, where the text is going to be written.
+/// Another user has made the file, or a link, at the path to be written.
 TEST(PrivateFile, IsNotWrittenIntoWhatIsThere) {
   const TempFolder folder;
   folder.write("victim", "mine");
@@ -54,7 +54,7 @@ TEST(PrivateFile, IsNotWrittenIntoWhatIsThere) {
   EXPECT_EQ(folder.read("final"), "secret");
 }
 
-TEST(PrivateFile, IsReadOnlyIfNobodyElseCouldWriteIt) {
+TEST(PrivateFile, IsReadOnlyIfNoOtherUserCouldWriteIt) {
   const TempFolder folder;
   ASSERT_TRUE(replace_file(folder / "key", "secret"));
   const auto problem = [&](const std::string& name) {

@@ -50,7 +50,7 @@ using ProtobufReads = OverEach;
 
 INSTANTIATE_TEST_SUITE_P(Protocols, ProtobufReads, over_each(), over_name);
 
-TEST_P(ProtobufReads, ReadsAreInProtobufAndHeardAsDocuments) {
+TEST_P(ProtobufReads, ReadsAreInProtobufAndDeliveredAsDocuments) {
   ServerRoom room(serving());
   const api::Json map =
       api::parse_json(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"v"}})").value();

@@ -14,7 +14,7 @@ namespace spillway::wire {
 namespace {
 
 constexpr std::size_t kBody = std::size_t{30} * 1024;
-constexpr std::size_t kBound = std::size_t{40} * 1024;  // one body fits, not two
+constexpr std::size_t kBound = std::size_t{40} * 1024;  // one body fits, two do not
 
 std::string head(std::string_view target, std::size_t bytes, std::string_view headers = {}) {
   return fmt::format("POST {} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer alice\r\nContent-Length: {}\r\n{}\r\n",
@@ -86,7 +86,7 @@ TEST_P(RequestAccount, IsEvenAfterwards) {
   }
 }
 
-/// The connection stays open: only what it held is gone.
+/// The connection stays open, and its bytes are released.
 void answered_and_kept(ServerRoom& room, Sinks&) {
   TestClient kept(room.port);
   for (int i = 0; i < 2; ++i) {

@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-TEST(RequestBounds, RefusesABodyOverTheLimitBeforeItComes) {
+TEST(RequestBounds, RefusesABodyOverTheLimitBeforeItArrives) {
   ServerRoom room;
   TestClient client(room.port);
   client.send("POST /big HTTP/1.1\r\nHost: x\r\nContent-Length: 3145729\r\nExpect: 100-continue\r\n\r\n");
@@ -22,7 +22,7 @@ TEST(RequestBounds, RefusesABodyOverTheLimitBeforeItComes) {
   EXPECT_TRUE(room.run([&] { return room.handler.targets; }).empty());
 }
 
-TEST(RequestBounds, TellsAClientThatKeepsSendingThatItsBodyIsTooLarge) {
+TEST(RequestBounds, AnswersAClientThatKeepsSendingThatItsBodyIsTooLarge) {
   ServerRoom room;
   for (const bool chunked : {false, true}) {
     TestClient client(room.port);
@@ -95,7 +95,7 @@ TEST_P(RequestBound, IsExact) {
   EXPECT_TRUE(room.run([&] { return room.handler.targets; }).empty());
 }
 
-/// The same, however the bytes are cut on the way.
+/// As above, wherever the bytes are divided on the way.
 TEST_P(RequestBound, IsExactInPieces) {
   std::string input;
   RequestParser parser{RequestBounds()};

@@ -30,7 +30,7 @@ class RequestLineTest : public ::testing::Test {
     return entered;
   }
 
-  /// As the owner does.
+  /// Executes requests as the owner of the line does.
   void run() {
     for (; calls_ > 0; --calls_) line_->serve_one();
   }
@@ -50,7 +50,7 @@ TEST_F(RequestLineTest, AHeartbeatPassesAFlood) {
   EXPECT_THAT(served_, ElementsAre("n1", "controller", "flood", "flood", "flood"));
 }
 
-TEST_F(RequestLineTest, NobodyStarves) {
+TEST_F(RequestLineTest, NoClientStarves) {
   for (int i = 0; i < 3; ++i) {
     for (int node = 0; node < 10; ++node) EXPECT_TRUE(enter(RequestClass::kHeartbeat, "n" + std::to_string(node)));
   }

@@ -42,17 +42,17 @@ struct Room {
   Room(const Room&) = delete;
   Room& operator=(const Room&) = delete;
 
-  /// Waits until so many spans were delivered or lost.
-  void settle(double count) {
+  /// Waits until this number of spans was delivered or lost.
+  void wait_for_spans(double count) {
     const auto over = [&] { return outcome("sent") + outcome("dropped") >= count; };
     auto done = std::make_shared<Mailbox<bool>>();
-    auto look = std::make_shared<std::function<void()>>();
-    *look = [this, over, done, weak = std::weak_ptr(look)] {
+    auto check = std::make_shared<std::function<void()>>();
+    *check = [this, over, done, weak = std::weak_ptr(check)] {
       if (over()) return done->put(true);
       collector->loops.loop().at(collector->loops.loop().now().mono + milliseconds(1),
                                  [next = weak.lock()] { (*next)(); });
     };
-    collector->run([&] { (*look)(); });
+    collector->run([&] { (*check)(); });
     EXPECT_TRUE(done->take());
   }
 
@@ -75,7 +75,7 @@ TEST(SpanExporter, SendsWhatWaitsInOneRequest) {
     room.tracer.add({span("a"), span("b")});
     room.tracer.add({span("c")});
   });
-  room.settle(3);
+  room.wait_for_spans(3);
   ASSERT_EQ(room.requests.size(), 1);
   const api::Request& request = room.requests[0];
   EXPECT_EQ(request.method, api::Method::kPost);
@@ -88,7 +88,7 @@ TEST(SpanExporter, SendsWhatWaitsInOneRequest) {
 TEST(SpanExporter, TriesAgainWhereThatMayHelp) {
   Room room({503, 429});
   room.collector->run([&] { room.tracer.add({span("a")}); });
-  room.settle(1);
+  room.wait_for_spans(1);
   EXPECT_EQ(room.requests.size(), 3);
   EXPECT_EQ(room.requests.front().body, room.requests.back().body);
   EXPECT_EQ(room.outcome("sent"), 1);
@@ -97,12 +97,12 @@ TEST(SpanExporter, TriesAgainWhereThatMayHelp) {
 TEST(SpanExporter, DropsWhatIsRefusedOrFailsTooOften) {
   Room refused({400});
   refused.collector->run([&] { refused.tracer.add({span("a"), span("b")}); });
-  refused.settle(2);
+  refused.wait_for_spans(2);
   EXPECT_EQ(refused.requests.size(), 1);
   EXPECT_EQ(refused.outcome("dropped"), 2);
   Room fails(std::deque<int>(SpanExporter::kTriesMax, 503));
   fails.collector->run([&] { fails.tracer.add({span("a")}); });
-  fails.settle(1);
+  fails.wait_for_spans(1);
   EXPECT_EQ(fails.requests.size(), static_cast<std::size_t>(SpanExporter::kTriesMax));
   EXPECT_EQ(fails.outcome("dropped"), 1);
 }

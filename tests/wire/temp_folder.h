@@ -1,4 +1,4 @@
-// A folder of its own for a test; gone afterwards.
+// A temporary folder for one test, removed at its end.
 #pragma once
 
 #include <gtest/gtest.h>

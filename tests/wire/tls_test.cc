@@ -30,10 +30,11 @@ class TlsRoom {
  public:
   TlsRoom() : authority(*CertificateAuthority::open(folder / "pki", now())) {}
 
-  std::unique_ptr<ServerRoom> serve(const CertificateRequest& request = kServer) const {
+  std::unique_ptr<ServerRoom> serve(const CertificateRequest& request = kServer, const TlsBounds& bounds = {}) const {
     auto identity = authority.issue(request, now());
     EXPECT_TRUE(identity);
-    auto tls = TlsContext::make_server({*identity, authority.certificate_pem()});
+    auto tls = TlsContext::make_server(
+        {.identity = *identity, .client_authority_pem = authority.certificate_pem(), .bounds = bounds});
     EXPECT_TRUE(tls) << tls.error().text();
     HttpServer::Options options;
     options.tls = *tls;
@@ -161,7 +162,7 @@ TEST(Tls, CarriesLargeBodiesBothWays) {
   EXPECT_TRUE(client.answer().body == body);
 }
 
-TEST(Tls, StreamsAndNoticesALeavingClient) {
+TEST(Tls, StreamsAndNoticesAClientThatDisconnects) {
   const TlsRoom pki;
   const auto room = pki.serve();
   Mailbox<bool> left;

@@ -37,7 +37,7 @@ TEST(TokenKey, WhatItSignsIsGenuine) {
   ASSERT_TRUE(key) << key.error().text();
   const auto token = (*key)->sign(kClaims);
   ASSERT_TRUE(token) << token.error().text();
-  EXPECT_TRUE(TokenKey::looks_like_token(*token));
+  EXPECT_TRUE(TokenKey::has_token_form(*token));
   const auto claims = (*key)->verify(*token);
   ASSERT_TRUE(claims) << claims.error().text();
   EXPECT_EQ(*claims, kClaims);
@@ -130,11 +130,11 @@ TEST(TokenKey, OtherAlgorithmsAreRefused) {
   EXPECT_FALSE((*key)->verify(std::string(TokenKey::kTokenBytesMax + 1, 'a')));
 }
 
-TEST(TokenKey, WhatIsNoTokenIsToldApart) {
+TEST(TokenKey, MalformedTokensAreDistinguished) {
   for (const char* text : {"", "secret", "a.b", "a.b.c", "..", "e30.e30.x.y"}) {
-    EXPECT_FALSE(TokenKey::looks_like_token(text)) << text;
+    EXPECT_FALSE(TokenKey::has_token_form(text)) << text;
   }
-  EXPECT_TRUE(TokenKey::looks_like_token("e30.e30.x"));
+  EXPECT_TRUE(TokenKey::has_token_form("e30.e30.x"));
 }
 
 std::string rsa_key(int bits) {
@@ -155,7 +155,7 @@ TEST(TokenKey, AGivenKeySignsAndOthersAreAccepted) {
   EXPECT_TRUE((*rsa)->verify((*own)->sign(kClaims).value())) << "a key that is accepted besides";
   EXPECT_FALSE((*own)->verify(token)) << "one that is not";
   EXPECT_NE((*rsa)->id(), (*own)->id());
-  // The public half is enough to accept what the private one has signed.
+  // The public key is enough to verify tokens of the private one.
   const auto read = parse_key(read_file(given).value(), given);
   ASSERT_TRUE(read);
   const std::string half = folder / "given.pub";

@@ -41,7 +41,7 @@ class Engine {
 
   void wait(std::size_t events) { log.wait(loops_, events); }
 
-  /// One call, answered.
+  /// Sends one call, and waits for its answer.
   Result<api::Response> call(api::Request request) {
     const std::size_t before = loops_.run([&] { return log.events.size(); });
     execute(client::SendCall{++last_id_, std::move(request)});

@@ -11,7 +11,7 @@
 
 namespace spillway::wire {
 
-/// Remembers events; another thread can wait until there are enough.
+/// Records events; another thread can wait for a number of them.
 class EventLog final : public client::Transport::Receiver {
  public:
   void on_api_event(client::ApiEvent event) override {
@@ -22,7 +22,7 @@ class EventLog final : public client::Transport::Receiver {
     waiting_.reset();
   }
 
-  /// Thread: the test's. Waits until `count` events have come in all.
+  /// Thread: the test's. Waits until `count` events have arrived in all.
   void wait(LoopRoom& room, std::size_t count) {
     auto enough = std::make_shared<Mailbox<bool>>();
     room.run([&] {

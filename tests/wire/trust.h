@@ -61,7 +61,7 @@ inline std::string name_of(Over over) {
   return over == Over::kPlain ? "plain" : over == Over::kTlsHttp11 ? "http11" : "h2";
 }
 
-/// The same test over each; the client offers HTTP/2 wherever there is TLS.
+/// Runs a test over each transport; the client offers HTTP/2 wherever there is TLS.
 class OverEach : public ::testing::TestWithParam<Over> {
  protected:
   static const Trust& trust() {
@@ -85,7 +85,7 @@ class OverEach : public ::testing::TestWithParam<Over> {
   static bool multiplexes() { return GetParam() == Over::kHttp2; }
 };
 
-/// For INSTANTIATE_TEST_SUITE_P.
+/// The parameters for INSTANTIATE_TEST_SUITE_P.
 inline auto over_each() {
   return ::testing::Values(Over::kPlain, Over::kTlsHttp11, Over::kHttp2);
 }

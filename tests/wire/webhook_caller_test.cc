@@ -59,7 +59,7 @@ struct Room {
     return answer.take();
   }
 
-  /// A call to `path` whose question has come in and is not answered.
+  /// Begins a call to `path`, and waits until its request has arrived; it is not answered.
   void hang(std::uint64_t id, const std::string& path, apiserver::WebhookCaller::Done done) {
     const auto asked = std::make_shared<Mailbox<bool>>();
     hook->run([&] {
@@ -122,7 +122,7 @@ TEST_P(WebhookCaller, ARedirectIsAnAnswer) {
   EXPECT_FALSE(followed);
 }
 
-TEST_P(WebhookCaller, BelievesTheAuthorityOfTheCallAlone) {
+TEST_P(WebhookCaller, TrustsTheAuthorityOfTheCallAlone) {
   Room room(GetParam());
   Room other(GetParam());
   apiserver::WebhookCall call = room.call();
@@ -165,17 +165,17 @@ TEST_P(WebhookCaller, AnswersAreBounded) {
   EXPECT_EQ(room.ask(room.call())->body.size(), 400U);
 }
 
-TEST_P(WebhookCaller, NothingIsHeardOfACallThatIsGivenUp) {
+TEST_P(WebhookCaller, NothingIsReportedOfACancelledCall) {
   Room room(GetParam());
-  bool heard = false;
-  room.hang(7, "/hook", [&](const Result<api::Response>&, Now) { heard = true; });
+  bool answered = false;
+  room.hang(7, "/hook", [&](const Result<api::Response>&, Now) { answered = true; });
   room.hook->run([&] {
     room.caller->cancel(7);
     room.hook->handler.on("/hook", [&](ScriptedHandler::Seen& seen) { seen.sink->on_response({200, {}, "", {}}); });
   });
   EXPECT_TRUE(room.ask(room.call()));
   room.hook->run([&] { room.kept.reset(); });
-  EXPECT_FALSE(heard);
+  EXPECT_FALSE(answered);
 }
 
 TEST_P(WebhookCaller, GoesWithCallsUnderWay) {

@@ -162,7 +162,7 @@ class TestClient {
 
   ByteStream& stream() { return *stream_; }
 
-  /// False if the server does not want any more.
+  /// Sends text. False: the server has closed the connection.
   bool send(std::string_view text) {
     while (!text.empty()) {
       const ByteStream::Moved moved = stream_->write(text);
@@ -174,7 +174,7 @@ class TestClient {
     return true;
   }
 
-  /// More bytes into `received`; false at the end.
+  /// Appends received bytes to `received`; false at the end.
   bool receive() {
     std::array<char, 16 * 1024> buffer;
     for (;;) {
@@ -187,7 +187,7 @@ class TestClient {
     }
   }
 
-  /// Reads until `text` has come.
+  /// Reads until `text` has arrived.
   bool receive_until(std::string_view text) {
     while (received.find(text) == std::string::npos) {
       if (!receive()) return false;

@@ -1,8 +1,9 @@
-"""A sample of mutants: uniform over the statements that some change fits, and the same one for the same seed and the same sources.
+"""A sample of mutants: uniform over the statements that some change fits, and the same one for the same seed and the
+same sources.
 
-To count the statements of all sources all would have to be parsed, which takes an hour. Each source is drawn by a bound on its
-statements that its text gives, and then a number below that bound: a statement, or nothing, and the draw begins anew. So each
-statement is as likely as any other, and only what is drawn is parsed.
+To count the statements of all sources all would have to be parsed, which takes an hour. Each source is drawn by a bound
+on its statements that its text gives, and then a number below that bound: a statement, or nothing, and the draw begins
+anew. So each statement is as likely as any other, and only what is drawn is parsed.
 """
 import bisect
 import itertools

@@ -1,4 +1,5 @@
-"""tests/mutants/equivalent.txt: mutants that change nothing that a test could see, each marked by a person with the reason.
+"""tests/mutants/equivalent.txt: mutants that change nothing that a test could see, each marked by a person with the
+reason.
 
     ## why no test can distinguish it from the original
     in src/policy/eviction/decide.cc
@@ -36,7 +37,8 @@ def read(path):
         missing = [word for word in ("reason", "in", "function", "by", "-") if not entry.get(word)]
         if missing:
             raise Malformed(f"{path.name}:{entry['at']}: expected a line that begins with {missing[0]}")
-    return {(entry["in"], entry["function"], entry["by"], "\n".join(entry["-"]), "\n".join(entry["+"])): entry["reason"] for entry in entries}
+    return {(entry["in"], entry["function"], entry["by"], "\n".join(entry["-"]), "\n".join(entry["+"])): entry["reason"]
+            for entry in entries}
 
 
 def stale(marks, root):
@@ -51,4 +53,5 @@ def stale(marks, root):
 def entry(mutant):
     """The entry that a person adds to the file, but for the reason."""
     return "\n".join(["## ", f"in {mutant.path}", f"function {mutant.function}", f"by {mutant.kind}",
-                      *(f"- {line.strip()}" for line in mutant.old), *(f"+ {line.strip()}".rstrip() for line in mutant.new)])
+                      *(f"- {line.strip()}" for line in mutant.old),
+                      *(f"+ {line.strip()}".rstrip() for line in mutant.new)])

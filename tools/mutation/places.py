@@ -1,8 +1,8 @@
 """Places of a source where one plausible mistake can be made: its statements, each with the changes that fit it.
 
-A change is a list of edits [start, end, new text], its kind, and the function that it stands in. They come from the syntax tree of
-libclang, which is given the real source with the options of its unit. What a macro expands to is left alone, but for
-SPILLWAY_TRY and SPILLWAY_TRY_VOID.
+A change is a list of edits [start, end, new text], its kind, and the function that it stands in. They come from the
+syntax tree of libclang, which is given the real source with the options of its unit. What a macro expands to is left
+alone, but for SPILLWAY_TRY and SPILLWAY_TRY_VOID.
 """
 import ctypes
 import difflib
@@ -37,14 +37,18 @@ KINDS = {
     "arguments": "two arguments of one type are swapped",
     "round": "a loop ends after its first round",
 }
-RELEASES = re.compile(r"^(re|dis)?(erase|cancel|arm|release|notify|clear|reset|remove|pop|drop|close|stop|forget|free|unlink)(_|$)|(_|^)give_back(_|$)")
+RELEASES = re.compile(
+    r"^(re|dis)?(erase|cancel|arm|release|notify|clear|reset|remove|pop|drop|close|stop|forget|free|unlink)(_|$)|(_|^)give_back(_|$)"
+)
 ASSIGNMENTS = re.compile(r"^operator([-+*/%&|^]|<<|>>)?=$|^operator(\+\+|--)$")
 BORDERS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 EVEN = {"min", "max", "swap", "minmax", "gcd"}  # functions whose arguments may stand in either order
 SWALLOWED = {
     "SPILLWAY_TRY_VOID": lambda arguments: f"static_cast<void>({arguments})",
-    "SPILLWAY_TRY": lambda arguments: "auto {} = [](auto tried) {{ return tried ? *std::move(tried) : std::decay_t<decltype(*tried)>{{}}; }}({})".format(
-        *(part.strip() for part in arguments.split(",", 1))),
+    "SPILLWAY_TRY": lambda arguments: (
+        "auto {} = [](auto tried) {{ return tried ? *std::move(tried) : std::decay_t<decltype(*tried)>{{}}; }}({})"
+        .format(*(part.strip() for part in arguments.split(",", 1)))
+    ),
 }
 
 
@@ -65,8 +69,10 @@ def difference(text, edits):
     end = len(text) if end < 0 else end
     old = text[start:end].split("\n")
     new = applied(text[start:end], [[a - start, b - start, put] for a, b, put in edits]).split("\n")
-    changed = [each for each in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if each[0] != "equal"]
-    return ([line for _, a, b, _, _ in changed for line in old[a:b]], [line for _, _, _, a, b in changed for line in new[a:b]])
+    changed = [each for each in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+               if each[0] != "equal"]
+    return ([line for _, a, b, _, _ in changed for line in old[a:b]],
+            [line for _, _, _, a, b in changed for line in new[a:b]])
 
 
 class Walk:
@@ -74,13 +80,15 @@ class Walk:
 
     EXPRESSIONS_WITH_ONE = ("UNEXPOSED_EXPR", "PAREN_EXPR", "CSTYLE_CAST_EXPR")
     FUNCTIONS = ("FUNCTION_DECL", "CXX_METHOD", "CONSTRUCTOR", "DESTRUCTOR", "CONVERSION_FUNCTION", "FUNCTION_TEMPLATE")
-    SCOPES = ("NAMESPACE", "STRUCT_DECL", "CLASS_DECL", "CLASS_TEMPLATE", "CLASS_TEMPLATE_PARTIAL_SPECIALIZATION", "LINKAGE_SPEC", "UNEXPOSED_DECL")
+    SCOPES = ("NAMESPACE", "STRUCT_DECL", "CLASS_DECL", "CLASS_TEMPLATE", "CLASS_TEMPLATE_PARTIAL_SPECIALIZATION",
+              "LINKAGE_SPEC", "UNEXPOSED_DECL")
     LOOPS = ("FOR_STMT", "WHILE_STMT", "DO_STMT", "CXX_FOR_RANGE_STMT")
 
     def __init__(self, text, unit):
         self.tokens, self.text = tokens.Tokens(text), text
         self.places, self.seen, self.changes, self.macros = [], set(), None, []
-        of_file = [each for each in unit.cursor.get_children() if cindex.conf.lib.clang_Location_isFromMainFile(each.location)]
+        of_file = [each for each in unit.cursor.get_children()
+                   if cindex.conf.lib.clang_Location_isFromMainFile(each.location)]
         for each in of_file:
             if each.kind.name == "MACRO_INSTANTIATION":
                 self.macros.append((*self.span(each), each.spelling))
@@ -92,7 +100,8 @@ class Walk:
     def offset(location):
         """Where it stands in the file: of an argument of a macro that is the argument, not the macro."""
         file, line, column, offset = cindex.c_object_p(), ctypes.c_uint(), ctypes.c_uint(), ctypes.c_uint()
-        cindex.conf.lib.clang_getFileLocation(location, ctypes.byref(file), ctypes.byref(line), ctypes.byref(column), ctypes.byref(offset))
+        cindex.conf.lib.clang_getFileLocation(location, ctypes.byref(file), ctypes.byref(line), ctypes.byref(column),
+                                              ctypes.byref(offset))
         return offset.value
 
     def span(self, cursor):
@@ -114,7 +123,8 @@ class Walk:
                 owner = owner.semantic_parent
             self.function = "::".join(name for name in names if name and not name.startswith("(anonymous"))
             for each in cursor.get_children():
-                if each.kind.name == "COMPOUND_STMT" and self.text[self.span(each)[0]] == "{":  # not those that the compiler writes
+                # not those that the compiler writes
+                if each.kind.name == "COMPOUND_STMT" and self.text[self.span(each)[0]] == "{":
                     self.statement(each)
                 elif each.kind.name == "CXX_TRY_STMT":
                     self.statement(each)
@@ -156,7 +166,8 @@ class Walk:
             self.expressions(cursor)
         changes, self.changes = self.changes, outer
         if changes and start not in self.seen:
-            self.places.append({"at": start, "line": self.tokens.line(start), "function": self.function, "changes": changes})
+            self.places.append({"at": start, "line": self.tokens.line(start), "function": self.function,
+                                "changes": changes})
         self.seen.add(start)
         for body in bodies:
             self.statement(body)
@@ -184,7 +195,8 @@ class Walk:
     def branching(self, cursor, start):
         first = self.tokens.at(start)
         if self.tokens.word(first + 1) != "(":  # if constexpr, if consteval
-            opening = next((each for each in range(first, min(first + 3, len(self.tokens.words))) if self.tokens.words[each] == "("), None)
+            opening = next((each for each in range(first, min(first + 3, len(self.tokens.words)))
+                            if self.tokens.words[each] == "("), None)
             return [] if opening is None else self.parts(cursor, self.tokens.closing(opening))
         closing = self.tokens.closing(first + 1)
         declares = any(each.kind.is_declaration() for each in cursor.get_children())
@@ -196,7 +208,8 @@ class Walk:
             if self.leaves(bodies[0]):
                 kind = "return"
                 words = self.tokens.words[closing:self.tokens.at(self.end(bodies[0]))]
-                if any(words[each] in (".", "->") and words[each + 1:each + 3] == ["error", "("] for each in range(len(words))):
+                if any(words[each] in (".", "->") and words[each + 1:each + 3] == ["error", "("]
+                       for each in range(len(words))):
                     kind = "swallow"
             self.add(kind, [start, self.end(bodies[0]), ";"])
         elif len(bodies) == 2:
@@ -289,7 +302,9 @@ class Walk:
             operands = [self.span(each) for each in cursor.get_children()]
             if len(operands) == 2:
                 self.comparison([index for index in self.tokens.within(operands[0][1], operands[1][0])])
-        elif kind in ("DECL_REF_EXPR", "OVERLOADED_DECL_REF") and cursor.spelling in ("operator<", "operator<=", "operator>", "operator>=", "operator<=>"):
+        elif kind in ("DECL_REF_EXPR", "OVERLOADED_DECL_REF") and cursor.spelling in ("operator<", "operator<=",
+                                                                                      "operator>", "operator>=",
+                                                                                      "operator<=>"):
             self.comparison([self.tokens.exactly(*self.span(cursor))])
         elif kind == "CONDITIONAL_OPERATOR":
             self.turn(cursor)
@@ -314,7 +329,8 @@ class Walk:
     def comparison(self, indexes):
         if len(indexes) == 1 and indexes[0] is not None and self.tokens.words[indexes[0]] in BORDERS:
             index = indexes[0]
-            self.add("comparison", [self.tokens.starts[index], self.tokens.ends[index], BORDERS[self.tokens.words[index]]])
+            self.add("comparison", [self.tokens.starts[index], self.tokens.ends[index],
+                                    BORDERS[self.tokens.words[index]]])
 
     def turn(self, cursor):
         start, end = self.span(cursor)
@@ -348,7 +364,7 @@ class Walk:
                 return
             start, end = self.span(each)
             if start < end and spans and self.text[spans[-1][1]:start].strip() != ",":
-                break  # defaults, and what is not written one after another
+                break  # default arguments, and others that are not written one after another
             if start >= end:
                 break
             spans.append((start, end))
@@ -374,7 +390,8 @@ class Walk:
 class Places:
     """The places of sources, kept by the hash of their text below `folder`."""
 
-    VERSION = hashlib.sha256(b"".join((pathlib.Path(__file__).parent / name).read_bytes() for name in ("places.py", "tokens.py"))).hexdigest()
+    VERSION = hashlib.sha256(b"".join((pathlib.Path(__file__).parent / name).read_bytes()
+                                      for name in ("places.py", "tokens.py"))).hexdigest()
 
     def __init__(self, compiles, folder):
         if cindex is None:
@@ -383,7 +400,9 @@ class Places:
         folder.mkdir(parents=True, exist_ok=True)
 
     def options(self, source):
-        """The options of its unit that a parser needs. Not the precompiled header, which has no record of macros: a source includes what it uses."""
+        """The options of its unit that a parser needs. Not the precompiled header, which has no record of macros: a
+        source includes what it uses.
+        """
         kept, words = [], iter(self.compiles[source][1])
         for word in words:
             if word in ("-isystem", "-I", "-D"):
@@ -408,7 +427,8 @@ class Places:
     @staticmethod
     def parse(source, options):
         try:
-            unit = cindex.Index.create().parse(str(source), ["-xc++", *options], options=cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
+            unit = cindex.Index.create().parse(str(source), ["-xc++", *options],
+                                               options=cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
         except cindex.TranslationUnitLoadError as error:
             raise Unreadable(f"{source}: {error}") from error
         errors = [each.spelling for each in unit.diagnostics if each.severity >= cindex.Diagnostic.Error]

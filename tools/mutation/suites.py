@@ -1,7 +1,7 @@
 """Test programs: which of them reach a source, in which order, for how long, and apart from the machine.
 
-A mutant may send a signal to every process or remove a folder that is not its own. As root each test runs in a process namespace
-of its own, with every file system but a new /tmp read-only.
+A mutant may send a signal to every process or remove a folder that is not its own. As root each test runs in a process
+namespace of its own, with every file system but a new /tmp read-only.
 """
 import json
 import os
@@ -13,15 +13,20 @@ import subprocess
 import threading
 import time
 
-# The cheapest suite with processes that runs through a module; none of them needs more than files below /tmp and cgroups.
+# The cheapest suite with processes that runs through a module; none of them needs more than files below /tmp and
+# cgroups.
 AREAS = {
-    "policy": "e2e_scheduler", "agent": "e2e_probes", "controllers": "e2e_controllers", "apiserver": "e2e_admission", "host": "e2e_streams",
-    "store": "e2e_store_commands", "wire": "e2e_bounds", "client": "e2e_leader", "sim": "e2e_simulate", "cli": "e2e_bad_input",
+    "policy": "e2e_scheduler", "agent": "e2e_probes", "controllers": "e2e_controllers", "apiserver": "e2e_admission",
+    "host": "e2e_streams",
+    "store": "e2e_store_commands", "wire": "e2e_bounds", "client": "e2e_leader", "sim": "e2e_simulate",
+    "cli": "e2e_bad_input",
 }
 # Processor seconds of tests that have not been measured, by name or by label.
-SECONDS = {"test_apiserver": 70.0, "test_controllers": 49.0, "agent_test": 38.0, "sim_test": 60.0, "sim_scenario_test": 68.0, "sim_failover_test": 68.0,
+SECONDS = {"test_apiserver": 70.0, "test_controllers": 49.0, "agent_test": 38.0, "sim_test": 60.0,
+           "sim_scenario_test": 68.0, "sim_failover_test": 68.0,
            "unit": 5.0, "sim": 30.0, "e2e": 60.0}
-MEASURED, UNMEASURED = 2, 8  # factor by which a test may exceed its seconds: a loop that a mutant keeps from ending uses all of it
+# factor by which a test may exceed its seconds: a loop that a mutant keeps from ending uses all of it
+MEASURED, UNMEASURED = 2, 8
 DATA_BYTES = 6 << 30  # a loop that a mutant keeps from ending fills its memory long before its time is up
 APART = """
 set -e
@@ -49,7 +54,9 @@ class Test:
         self.alone = properties.get("RUN_SERIAL", False)
         self.program = pathlib.Path(command[0]).name
         self.rooms = []
-        self.seconds = SECONDS.get(name, SECONDS["e2e" if "e2e" in self.labels else "sim" if "sim" in self.labels else "unit"])
+        self.seconds = SECONDS.get(name,
+                                   SECONDS["e2e" if "e2e" in self.labels else "sim" if "sim" in self.labels
+                                           else "unit"])
         self.measured = False
 
     def take(self, seconds):
@@ -61,7 +68,8 @@ class Test:
 
 
 def from_ctest(folder, root):
-    done = subprocess.run(["ctest", "--test-dir", folder, "--show-only=json-v1"], capture_output=True, text=True, check=False)
+    done = subprocess.run(["ctest", "--test-dir", folder, "--show-only=json-v1"], capture_output=True, text=True,
+                          check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{folder}: ctest: {done.stderr.strip()}")
     vectors, tests = vector_rooms(root), []
@@ -111,8 +119,9 @@ def users(root, room):
 
 
 def plan(tests, root, path, reaches, bound_seconds):
-    """The tests for a mutant of `path`: those of its own room, then of the modules that use it, units before the simulator, cheapest first,
-    until they would take longer than the bound; the suite with processes last. Where there are none, whatever is linked with it."""
+    """The tests for a mutant of `path`: those of its own room, then of the modules that use it, units before the
+    simulator, cheapest first, until they would take longer than the bound; the suite with processes last. Where there
+    are none, whatever is linked with it."""
     room = str(pathlib.PurePath(path).parent.relative_to("src"))
     module, using = room.split("/")[0], users(root, room)
 
@@ -123,7 +132,8 @@ def plan(tests, root, path, reaches, bound_seconds):
 
     chosen, left = [], bound_seconds
     linked = sorted((test for test in tests if not test.with_processes and reaches(test)),
-                    key=lambda test: (distance(test), distance(test) > 0 and "sim" in test.labels, test.seconds, test.name))
+                    key=lambda test: (distance(test), distance(test) > 0 and "sim" in test.labels, test.seconds,
+                                      test.name))
     for test in [test for test in linked if distance(test) < 2] or linked:
         if distance(test) == 0 or test.seconds <= left:
             chosen.append(test)
@@ -144,7 +154,8 @@ class Runs:
     def can_be_apart():
         if os.geteuid() != 0 or not shutil.which("unshare"):
             return False
-        return subprocess.run(["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "true"], capture_output=True, check=False).returncode == 0
+        return subprocess.run(["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "true"],
+                              capture_output=True, check=False).returncode == 0
 
     def stop(self):
         with self.lock:
@@ -160,8 +171,8 @@ class Runs:
             pass
 
     def passes(self, test, program):
-        """True if the test passes with this program, and the seconds that it took: of the processor, or with processes of the clock. A time-out
-        is a failure."""
+        """True if the test passes with this program, and the seconds that it took: of the processor, or with processes
+        of the clock. A time-out is a failure."""
         environment = {**os.environ, **test.environment, "GTEST_BRIEF": "1", "GTEST_FAIL_FAST": "1"}
         if test.with_processes:
             command = test.command
@@ -169,9 +180,11 @@ class Runs:
         else:
             command = [str(program), *test.command[1:]]
             if shutil.which("prlimit"):
-                command = ["prlimit", f"--cpu={int(10 + (MEASURED if test.measured else UNMEASURED) * test.seconds)}", f"--data={DATA_BYTES}", "--", *command]
+                command = ["prlimit", f"--cpu={int(10 + (MEASURED if test.measured else UNMEASURED) * test.seconds)}",
+                           f"--data={DATA_BYTES}", "--", *command]
         if self.apart:
-            command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", APART, "sh", str(self.root), test.where, *command]
+            command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", APART, "sh",
+                       str(self.root), test.where, *command]
         if test.alone or test.with_processes:
             with self.machine:
                 return self.timed(command, test, environment)
@@ -179,18 +192,21 @@ class Runs:
 
     def timed(self, command, test, environment):
         began = time.monotonic()
-        patience = 60 + 5 * (MEASURED if test.measured else UNMEASURED) * test.seconds  # by the clock: others compute as well
+        # by the clock: others compute as well
+        patience = 60 + 5 * (MEASURED if test.measured else UNMEASURED) * test.seconds
         with self.lock:
             if self.stopped:
                 return False, 0.0
-            process = subprocess.Popen(command, cwd=test.where, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            process = subprocess.Popen(command, cwd=test.where, env=environment, stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.DEVNULL,
                                        stderr=subprocess.DEVNULL, start_new_session=True)
             self.running.add(process)
         while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
             if time.monotonic() - began > patience:
                 self.end(process)
             time.sleep(0.02)
-        self.end(process)  # processes that it has left behind; its number is not another's before it has been waited for
+        # processes that it has left behind; its number is not another's before it has been waited for
+        self.end(process)
         with self.lock:
             self.running.discard(process)
         _, status, usage = os.wait4(process.pid, 0)

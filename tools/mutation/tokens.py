@@ -69,7 +69,9 @@ class Tokens:
         return found
 
     def statements_at_most(self):
-        """A bound on the statements of the text: each ends with a semicolon of its own, or begins with one of these words."""
+        """A bound on the statements of the text: each ends with a semicolon of its own, or begins with one of these
+        words.
+        """
         return sum(word in (";", "if", "for", "while") for word in self.words)
 
     def line(self, offset):

@@ -21,7 +21,7 @@ function printed(decision: Decision, pod: Pod | null): string[][] {
   const remarks = remarksOf(decision);
   if (remarks.length > 0) lines.push('Also', ...remarks);
   if (decision.cost.length > 0) lines.push('What it cost', factsText(decision.cost));
-  if (decision.message !== '') lines.push('What its status says', ...decision.message.split('\n'));
+  if (decision.message !== '') lines.push('Status', ...decision.message.split('\n'));
   return cells(lines.join('\n'));
 }
 

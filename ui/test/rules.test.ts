@@ -142,7 +142,7 @@ test('tiles: each node has its own, inside the room, and is found under the poin
 
 test('what a stock cluster tells of decisions', () => {
   const list = rowsOf([], stock.pods.filter((each: any) => each.status.phase === 'Failed').map(leanPod), stock.events.map(leanEvent));
-  assert.deepEqual(list.map((each) => [each.what, each.name]), [['deleted', 'gone-1'], ['evicted', 'hog-77c8-qq2zt'], ['other', 'worker-3'], ['refused', 'big-0'], ['other', 'worker-5']]);
+  assert.deepEqual(list.map((each) => [each.what, each.name]), [['deleted', 'gone-1'], ['evicted', 'hog-77c8-qq2zt'], ['pressure', 'worker-3'], ['refused', 'big-0'], ['not ready', 'worker-5']]);
   const hog = list[1]!;
   assert.match(hog.sentence, /^pod shop\/hog-77c8-qq2zt was evicted by worker-3: The node was low on resource: memory\./);
   const none = { text: '', node: '', owner: '', what: '' };
@@ -156,7 +156,7 @@ test('what a stock cluster tells of decisions', () => {
 test('events that are no decision against a pod', () => {
   const event = (reason: string, kind: string, message: string) => leanEvent({ metadata: { name: reason, namespace: 'shop' }, involvedObject: { kind, namespace: 'shop', name: 'x' }, reason, message, lastTimestamp: '2026-11-21T00:02:10Z' });
   assert.deepEqual(rowsOf([], [], [event('NodeNotReady', 'Pod', 'Node is not ready')]), []);
-  assert.equal(rowsOf([], [], [event('TaintManagerEviction', 'Pod', 'Cancelling deletion of Pod shop/x')])[0]!.what, 'other');
+  assert.equal(rowsOf([], [], [event('TaintManagerEviction', 'Pod', 'Cancelling deletion of Pod shop/x')])[0]!.what, 'spared');
   assert.deepEqual(rowsOf([], [], [event('Scheduled', 'Pod', 'Successfully assigned')]), []);
 });
 
@@ -172,10 +172,12 @@ test('signals of a stock kubelet', () => {
 });
 
 test('names that are asked about', () => {
-  assert.deepEqual(parseAsked(' pod/shop/cart-7 '), { kind: 'pod', ns: 'shop', name: 'cart-7' });
-  assert.deepEqual(parseAsked('shop/cart-7'), { kind: 'pod', ns: 'shop', name: 'cart-7' });
-  assert.deepEqual(parseAsked('node/n1'), { kind: 'node', ns: '', name: 'n1' });
-  assert.deepEqual(parseAsked('n1.example'), { kind: 'either', ns: '', name: 'n1.example' });
+  assert.deepEqual(parseAsked(' pod/shop/cart-7 '), { kind: 'Pod', ns: 'shop', name: 'cart-7' });
+  assert.deepEqual(parseAsked('shop/cart-7'), { kind: 'Pod', ns: 'shop', name: 'cart-7' });
+  assert.deepEqual(parseAsked('node/n1'), { kind: 'Node', ns: '', name: 'n1' });
+  assert.deepEqual(parseAsked('n1.example'), { kind: '', ns: '', name: 'n1.example' });
+  assert.deepEqual(parseAsked('svc/shop/web'), { kind: 'Service', ns: 'shop', name: 'web' });
+  assert.deepEqual(parseAsked('pvc data'), { kind: 'PersistentVolumeClaim', ns: '', name: 'data' });
   for (const text of ['', '/', 'a/b/c/d', '<img>', 'node/a/b', '..']) assert.equal(parseAsked(text), null, text);
 });
 

@@ -1,7 +1,7 @@
 // Goal: what is asked of a simulation is what was typed, and what comes back is read as `spillway simulate -o json` writes it.
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { BINS, namesIn, outcomeOf, questionOf, verdictOf, zoneLabel } from '../src/rules/whatif.ts';
+import { BINS, growthOf, namesIn, outcomeOf, questionOf, verdictOf, zoneLabel } from '../src/rules/whatif.ts';
 
 test('questions', () => {
   assert.deepEqual(questionOf({ kind: 'zone', zone: 'eu::a', minutes: 10 }), { body: { zone: 'a', minutes: 10 } });
@@ -13,6 +13,7 @@ test('questions', () => {
     { ...grown, pods: 'web' }, { ...grown, to: 'lots' }, { ...grown, thresholds: ['100Mi', ''] }] as any[]) assert.ok('problem' in questionOf(wrong), JSON.stringify(wrong));
   assert.deepEqual(namesIn(' n1, n2\nn1 '), ['n1', 'n2']);
   assert.equal(zoneLabel('::a'), 'a');
+  assert.deepEqual([512 * 2 ** 20, 3 * 2 ** 30, 16 * 2 ** 30, Infinity, 0].map(growthOf), ['256Mi', '1Gi', '2Gi', '2Gi', '1Mi']);
 });
 
 test('two futures', () => {

@@ -17,10 +17,11 @@
 namespace spillway::agent {
 namespace {
 
-/// Older decisions are not finished any more: whatever runs of the pod now is not what was meant.
+/// Evictions of a journal that are older than this are not finished after a restart: what runs of the pod by then may
+/// have been started since.
 constexpr Duration kHistoryMax = minutes(5);
 /// Pods that arrive together are synced together.
-constexpr Duration kLookDelay = milliseconds(200);
+constexpr Duration kObserveDelay = milliseconds(200);
 constexpr std::string_view kCompanionComponent = "spillway-companion";
 
 AgentOptions agent_options(const CompanionOptions& options) {
@@ -31,7 +32,7 @@ AgentOptions agent_options(const CompanionOptions& options) {
   return agent;
 }
 
-/// nullopt: none of its containers was.
+/// Time of the pod's last container that was ended by the OOM killer; nullopt: no container was.
 std::optional<WallTime> last_oom_kill(const api::Pod& pod) {
   std::optional<WallTime> last;
   for (const api::ContainerStatus& each : pod.status.container_statuses) {
@@ -85,9 +86,9 @@ struct Companion::Parts {
     }
   }
 
-  client::ObjectCache<api::Pod>& cache() { return informer ? informer->cache() : told; }
+  client::ObjectCache<api::Pod>& cache() { return informer ? informer->cache() : given_pods; }
 
-  const client::ObjectCache<api::Pod>& cache() const { return informer ? informer->cache() : told; }
+  const client::ObjectCache<api::Pod>& cache() const { return informer ? informer->cache() : given_pods; }
 
   void on_pod(const ForeignPods::Ptr& before, const ForeignPods::Ptr& after, Now now) {
     const bool killed = before && after && last_oom_kill(*after) > last_oom_kill(*before);
@@ -95,15 +96,15 @@ struct Companion::Parts {
     const bool was_running = before && after && !api::is_terminal(*before);
     pods.on_pod(before, after, now);
     if (options.consequence == Consequence::kShadow && was_running && is_eviction_by_kubelet(*after, options.disks)) {
-      shadow.observe(*after, eviction.standing(now), now);
+      shadow.observe(*after, eviction.current_decision(now), now);
       arm_shadow();
     }
     eviction.on_pods_changed(now);
-    if (look_pending) return;
-    look_pending = true;
-    api.at(now.mono + kLookDelay, [this](Now later) {
-      look_pending = false;
-      eviction.look_at_everything(later);
+    if (observe_pending) return;
+    observe_pending = true;
+    api.at(now.mono + kObserveDelay, [this](Now later) {
+      observe_pending = false;
+      eviction.observe_everything(later);
     });
   }
 
@@ -126,7 +127,7 @@ struct Companion::Parts {
     pods.set_hold(std::move(why));
   }
 
-  /// An eviction decided before a crash, whose pod is still there.
+  /// Finishes an eviction that was decided before a crash, if its pod still exists.
   void finish_history(Now now) {
     for (const auto& [uid, entry] : std::exchange(unfinished, {})) {
       const api::Pod* pod = pods.find(uid);
@@ -151,11 +152,11 @@ struct Companion::Parts {
   EvictionEngine eviction;
   ShadowReport shadow;
   std::optional<client::Informer<api::Pod>> informer;
-  client::ObjectCache<api::Pod> told;  // without an informer
+  client::ObjectCache<api::Pod> given_pods;  // without an informer
   std::map<std::string, JournalEntry> unfinished;
   std::optional<std::string> hold;
   std::optional<client::ApiClient::TimerId> shadow_timer;
-  bool look_pending = false;
+  bool observe_pending = false;
   bool listed = false;  // the pods were set at least once
 };
 
@@ -236,14 +237,14 @@ void Companion::set_pods(std::vector<api::Pod> pods, Now now) {
   for (api::Pod& pod : pods) {
     const client::ObjectKey key = pod.key().text();
     listed.insert(key);
-    const auto known = p.told.find(key);
-    if (!known || !(*known == pod)) p.told.put(key, std::make_shared<const api::Pod>(std::move(pod)), now);
+    const auto known = p.given_pods.find(key);
+    if (!known || !(*known == pod)) p.given_pods.put(key, std::make_shared<const api::Pod>(std::move(pod)), now);
   }
   std::vector<client::ObjectKey> gone;
-  for (const auto& [key, pod] : p.told.all()) {
+  for (const auto& [key, pod] : p.given_pods.all()) {
     if (!listed.contains(key)) gone.push_back(key);
   }
-  for (const client::ObjectKey& key : gone) p.told.erase(key, now);
+  for (const client::ObjectKey& key : gone) p.given_pods.erase(key, now);
   if (!std::exchange(p.listed, true)) p.finish_history(now);
 }
 
@@ -264,11 +265,11 @@ std::shared_ptr<const api::Summary> Companion::last_summary() const {
 }
 
 api::Json Companion::decisions(Now now) const {
-  std::optional<policy::Decision> standing = parts_->eviction.standing(now);
-  if (standing && parts_->pods.hold()) {
-    standing->reasons.insert(standing->reasons.begin(), {policy::ReasonCode::kHeld, {{"why", *parts_->pods.hold()}}});
+  std::optional<policy::Decision> current = parts_->eviction.current_decision(now);
+  if (current && parts_->pods.hold()) {
+    current->reasons.insert(current->reasons.begin(), {policy::ReasonCode::kHeld, {{"why", *parts_->pods.hold()}}});
   }
-  return decision_list(parts_->options.node_name, standing, parts_->decisions.kept());
+  return decision_list(parts_->options.node_name, current, parts_->decisions.kept());
 }
 
 api::Json Companion::state() const {

@@ -64,7 +64,7 @@ class Companion final : public client::ApiEngine {
 
   /// The pods of the kubelet, all of them (PodSource::kKubelet).
   void set_pods(std::vector<api::Pod> pods, Now now);
-  /// The reason why no pod may be evicted now; nullopt: none any more.
+  /// Holds all evictions, for this reason; nullopt: evictions are allowed again.
   void set_hold(std::optional<std::string> why, Now now);
 
   const CompanionOptions& options() const;

@@ -12,8 +12,6 @@
 namespace spillway::agent {
 namespace {
 
-constexpr Duration kRetryMin = milliseconds(100);
-constexpr Duration kRetryMax = seconds(10);
 constexpr int kMarksMax = 5;
 
 PodPlace place_of(const api::Pod& pod) {
@@ -56,13 +54,13 @@ void ForeignPods::on_pod(const Ptr& before, const Ptr& after, Now now) {
       finish(entry, now);
     }
   }
-  tell_ = true;
+  changed_ = true;
   if (!after) return;
   const std::string& uid = after->metadata.uid;
   uids_[after->key()] = uid;
   Entry& entry = entries_[uid];
   entry.pod = after;
-  // The kubelet has written what it knew before it saw the mark.
+  // The kubelet's own status has overwritten the mark, because it had not seen it: the mark is written again.
   const bool taken_back = entry.mark && entry.marks > 0 && !entry.in_flight && !entry.waiting_to_retry;
   if (taken_back && !api::is_terminal(*after) && entry.marks < kMarksMax) write_mark(uid, now);
 }
@@ -82,7 +80,7 @@ void ForeignPods::on_stopped(const std::string& uid, Now now) {
 
 void ForeignPods::finish(Entry& entry, Now now) {
   if (!std::exchange(entry.ending, false)) return;
-  entry.measured = false;  // until it is seen to run again
+  entry.measured = false;  // until a measurement shows the pod running again
   const std::string uid = entry.pod->metadata.uid;
   if (on_finished_) on_finished_(uid, now);
 }
@@ -153,20 +151,19 @@ void ForeignPods::on_answer(const std::string& uid, const Result<api::Json>& out
   Entry& entry = found->second;
   entry.in_flight = false;
   if (outcome) {
-    entry.back_off = {};
+    entry.back_off.reset();
     return;
   }
   const ErrorCode code = outcome.error().code;
   // The pod is gone, or another one has its name: the watch will report it too.
   if (code == ErrorCode::kNotFound || code == ErrorCode::kConflict) return;
-  if (entry.back_off == Duration{}) {
+  if (entry.back_off.is_idle()) {
     context_.log.warning("eviction not written, trying again",
                          {{"pod", entry.pod->key().text()}, {"error", outcome.error().text()}});
   }
   entry.marks = std::max(entry.marks - 1, 0);
-  entry.back_off = std::min(std::max(entry.back_off * 2, kRetryMin), kRetryMax);
   entry.waiting_to_retry = true;
-  context_.api.at(now.mono + entry.back_off, [this, uid](Now later) {
+  context_.api.at(now.mono + entry.back_off.next(), [this, uid](Now later) {
     const auto again = entries_.find(uid);
     if (again == entries_.end() || !std::exchange(again->second.waiting_to_retry, false)) return;
     if (!api::is_terminal(*again->second.pod)) write_mark(uid, later);
@@ -174,15 +171,15 @@ void ForeignPods::on_answer(const std::string& uid, const Result<api::Json>& out
 }
 
 std::optional<std::vector<PodPlace>> ForeignPods::take_places() {
-  if (!std::exchange(tell_, false)) return std::nullopt;
+  if (!std::exchange(changed_, false)) return std::nullopt;
   std::vector<PodPlace> places;
   for (const auto& [key, uid] : uids_) {
     const Entry& entry = entries_.at(uid);
-    // An ended pod that is marked still has to be emptied.
+    // A marked pod that has ended still has processes until its cgroup is empty.
     if (!api::is_terminal(*entry.pod) || entry.ending) places.push_back(place_of(*entry.pod));
   }
-  if (places == told_) return std::nullopt;
-  told_ = places;
+  if (places == reported_) return std::nullopt;
+  reported_ = places;
   return places;
 }
 

@@ -12,6 +12,7 @@
 #include "agent/contract/decision_log.h"
 #include "agent/contract/evictable_pods.h"
 #include "api/object/summary.h"
+#include "base/back_off.h"
 #include "client/object_cache.h"
 
 #include <functional>
@@ -25,7 +26,7 @@ namespace spillway::agent {
 
 /// The place of one pod on the machine: its cgroup and directories.
 struct PodPlace {
-  std::string uid;  // as the API has it
+  std::string uid;  // UID as in the API
   api::PodKey pod;
   api::QosClass qos = api::QosClass::kBestEffort;
   std::string cgroup_uid;
@@ -80,12 +81,12 @@ class ForeignPods final : public EvictablePods {
   struct Entry {
     std::shared_ptr<const api::Pod> pod;
     bool measured = false;
-    bool ending = false;                     // its processes are being stopped
-    std::optional<eviction::EvictPod> mark;  // to be written, or written and to be kept
+    bool ending = false;                     // the pod's processes are being stopped
+    std::optional<eviction::EvictPod> mark;  // the eviction that the status must show, written or about to be
     int marks = 0;
     bool in_flight = false;
     bool waiting_to_retry = false;
-    Duration back_off{};
+    BackOff back_off{milliseconds(100), seconds(10)};
   };
 
   void write_mark(const std::string& uid, Now now);
@@ -99,8 +100,8 @@ class ForeignPods final : public EvictablePods {
   std::optional<std::string> hold_;
   std::map<std::string, Entry> entries_;     // by uid
   std::map<api::PodKey, std::string> uids_;  // in the order of the reports
-  std::vector<PodPlace> told_;
-  bool tell_ = true;
+  std::vector<PodPlace> reported_;           // by the last take_places()
+  bool changed_ = true;
 };
 
 }  // namespace spillway::agent

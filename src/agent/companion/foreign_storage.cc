@@ -9,7 +9,7 @@
 namespace spillway::agent {
 namespace {
 
-/// Ready ones, or else the newest; ids.
+/// Ids of the pod's sandboxes whose disk usage counts: the ready ones, or else the newest.
 std::set<std::string, std::less<>> counted_sandboxes(const RuntimeReport& report, std::string_view uid) {
   std::set<std::string, std::less<>> ready;
   const RuntimeSandbox* newest = nullptr;
@@ -152,7 +152,7 @@ void describe_pod(api::PodStats& pod, std::string_view uid, const std::optional<
   pod.ephemeral_storage = pod_ephemeral_storage(whole, storage, StatsSource::kCri);
 }
 
-void leave_disks_out(api::Summary& summary) {
+void remove_disk_usage(api::Summary& summary) {
   summary.node.fs.reset();
   summary.node.image_fs.reset();
   summary.node.container_fs.reset();

@@ -47,14 +47,14 @@ struct LayerUsage {
   friend bool operator==(const LayerUsage&, const LayerUsage&) = default;
 };
 
-/// One round of questions to a container runtime.
+/// Answers of a container runtime to one round of requests.
 struct RuntimeReport {
   std::string runtime;  // "containerd 1.6.20"
   std::vector<RuntimeSandbox> sandboxes;
   std::vector<RuntimeContainer> containers;           // in any state
-  std::map<std::string, LayerUsage> writable_layers;  // by container id; one that was not measured yet is missing
+  std::map<std::string, LayerUsage> writable_layers;  // by container id; containers without a measurement are missing
   std::optional<LayerUsage> images;
-  std::optional<LayerUsage> containers_apart;  // only if they are stored elsewhere than the images
+  std::optional<LayerUsage> containers_apart;  // absent if containers are stored where the images are
 
   friend bool operator==(const RuntimeReport&, const RuntimeReport&) = default;
 };
@@ -75,7 +75,7 @@ struct PodFiles {
   friend bool operator==(const PodFiles&, const PodFiles&) = default;
 };
 
-/// All of it, from one round.
+/// The disk usage of node and pods, computed from one RuntimeReport.
 struct StorageReading {
   RuntimeReport runtime;
   std::optional<std::uint64_t> node_device;        // device of the kubelet's directory
@@ -102,7 +102,7 @@ std::map<std::string, const RuntimeContainer*> running_containers(const RuntimeR
 /// True if the runtime still holds data that containers of this pod have written.
 bool holds_containers(const RuntimeReport& report, std::string_view uid);
 
-/// Null: the runtime has none of that id. Sandboxes are none.
+/// Finds a container by its id. Null: the runtime has no such container; ids of sandboxes are not found.
 const RuntimeContainer* find_container(const RuntimeReport& report, std::string_view id);
 
 /// nullopt: unknown, because a file system could not be read.
@@ -118,6 +118,6 @@ void describe_pod(api::PodStats& pod, std::string_view uid, const std::optional<
 
 /// Removes disk usage from a summary by which pods are to be ranked: without the runtime's answer no pod can be ranked
 /// by its disk usage, and no shortage of a disk is seen.
-void leave_disks_out(api::Summary& summary);
+void remove_disk_usage(api::Summary& summary);
 
 }  // namespace spillway::agent

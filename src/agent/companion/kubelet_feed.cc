@@ -45,19 +45,23 @@ void KubeletFeed::start(Now now) {
 }
 
 void KubeletFeed::read_settings() {
-  api_.get("/configz", [this](Result<api::Json> outcome, Now now) {
-    Result<KubeletSettings> settings = outcome ? parse_configz(*outcome) : Result<KubeletSettings>(outcome.error());
-    const Duration wait = settings ? options_.config_period : options_.retry;
-    listener_.on_settings(std::move(settings), now);
-    api_.at(now.mono + wait, [this](Now) { read_settings(); });
-  });
+  api_.get("/configz", [this](const Result<api::Json>& outcome, Now now) { on_settings(outcome, now); });
+}
+
+void KubeletFeed::on_settings(const Result<api::Json>& outcome, Now now) {
+  Result<KubeletSettings> settings = outcome ? parse_configz(*outcome) : Result<KubeletSettings>(outcome.error());
+  const Duration wait = settings ? options_.config_period : options_.retry;
+  listener_.on_settings(std::move(settings), now);
+  api_.at(now.mono + wait, [this](Now) { read_settings(); });
 }
 
 void KubeletFeed::read_pods() {
-  api_.get("/pods", [this](Result<api::Json> outcome, Now now) {
-    listener_.on_pods(outcome ? pods_of(*outcome) : Result<std::vector<api::Pod>>(outcome.error()), now);
-    api_.at(now.mono + options_.pods_period, [this](Now) { read_pods(); });
-  });
+  api_.get("/pods", [this](const Result<api::Json>& outcome, Now now) { on_pods(outcome, now); });
+}
+
+void KubeletFeed::on_pods(const Result<api::Json>& outcome, Now now) {
+  listener_.on_pods(outcome ? pods_of(*outcome) : Result<std::vector<api::Pod>>(outcome.error()), now);
+  api_.at(now.mono + options_.pods_period, [this](Now) { read_pods(); });
 }
 
 }  // namespace spillway::agent

@@ -50,7 +50,9 @@ class KubeletFeed final : public client::ApiEngine {
 
  private:
   void read_settings();
+  void on_settings(const Result<api::Json>& outcome, Now now);
   void read_pods();
+  void on_pods(const Result<api::Json>& outcome, Now now);
 
   Options options_;
   Listener listener_;

@@ -53,17 +53,17 @@ Outcome check_own(const api::Json& own) {
     if (signals == nullptr) continue;
     for (const auto& [signal, amount] : *signals) {
       if (eviction::parse_signal(signal) && !is_companions(signal, disks_of(own))) {
-        return invalid(std::string(key) + "[" + std::string(signal) + "]",
-                       "a companion leaves disks to the kubelet unless --container-runtime-endpoint says who knows "
-                       "what pods have on them; without, it takes memory.available, allocatableMemory.available and "
-                       "pid.available");
+        return invalid(
+            std::string(key) + "[" + std::string(signal) + "]",
+            "a companion evicts for disks only with --container-runtime-endpoint, because the runtime knows the disk "
+            "usage of pods; without it use memory.available, allocatableMemory.available or pid.available");
       }
     }
   }
   return {};
 }
 
-/// An amount of the same form that is met earlier: the double.
+/// A threshold that is reached before the kubelet's `theirs`: twice the amount or share.
 std::string earlier_than(const eviction::Threshold& theirs) {
   if (const auto* share = std::get_if<eviction::Fraction>(&theirs.value)) {
     return fmt::format("{:g}%", std::min(static_cast<double>(share->share) * 200, 100.0));
@@ -71,6 +71,19 @@ std::string earlier_than(const eviction::Threshold& theirs) {
   api::Quantity twice = std::get<api::Quantity>(theirs.value);
   twice += std::get<api::Quantity>(theirs.value);
   return twice.to_string();
+}
+
+/// The path of the socket that this member names; empty: it names none.
+Result<std::string> socket_at(const api::Json& own, std::string_view key) {
+  if (!names(own, key)) return std::string();
+  const std::string endpoint(own.string_at({key}));
+  const std::string path = endpoint.starts_with(kScheme) ? endpoint.substr(kScheme.size()) : endpoint;
+  if (!path.starts_with('/'))
+    return invalid(std::string(key), "expected unix:///PATH of a socket, got \"{}\"", endpoint);
+  if (path.size() > kSocketPathMax) {
+    return invalid(std::string(key), "the path of a socket has at most {} bytes, got \"{}\"", kSocketPathMax, endpoint);
+  }
+  return path;
 }
 
 }  // namespace
@@ -101,16 +114,11 @@ Result<KubeletSettings> parse_configz(const api::Json& configz) {
 }
 
 Result<std::string> runtime_socket(const api::Json& own) {
-  if (!names(own, kRuntimeKey)) return std::string();
-  const std::string endpoint(own.string_at({kRuntimeKey}));
-  const std::string path = endpoint.starts_with(kScheme) ? endpoint.substr(kScheme.size()) : endpoint;
-  if (!path.starts_with('/')) {
-    return invalid(kRuntimeKey, "expected unix:///PATH of a socket, got \"{}\"", endpoint);
-  }
-  if (path.size() > kSocketPathMax) {
-    return invalid(kRuntimeKey, "the path of a socket has at most {} bytes, got \"{}\"", kSocketPathMax, endpoint);
-  }
-  return path;
+  return socket_at(own, kRuntimeKey);
+}
+
+Result<std::string> image_socket(const api::Json& own) {
+  return socket_at(own, "imageServiceEndpoint");
 }
 
 Disks disks_of(const api::Json& own) {
@@ -136,9 +144,7 @@ Result<EvictionOptions> companion_eviction(const api::Json& own, const KubeletSe
     keep_companions(*map, disks_of(own));
   }
   if (thresholds.hard.empty() && thresholds.soft.empty()) {
-    return invalid("--eviction-hard",
-                   "no threshold is left that is a companion's: name one, e.g. "
-                   "memory.available<200Mi");
+    return invalid("--eviction-hard", "no threshold is left for the companion: name one, e.g. memory.available<200Mi");
   }
   return eviction;
 }

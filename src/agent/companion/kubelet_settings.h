@@ -34,7 +34,10 @@ Result<KubeletSettings> parse_configz(const api::Json& configz);
 /// ("unix:///run/containerd/containerd.sock", or the path alone); empty: it names none. kInvalid: it is something else.
 Result<std::string> runtime_socket(const api::Json& own);
 
-/// Disks are watched where there is a container runtime to ask.
+/// The socket named by imageServiceEndpoint; empty: images are served at the socket of the runtime.
+Result<std::string> image_socket(const api::Json& own);
+
+/// Disks are watched only if a container runtime is configured.
 Disks disks_of(const api::Json& own);
 
 /// The eviction options of a companion: those of the kubelet, except for the members of `own`, a checked

@@ -41,12 +41,12 @@ class ShadowLedger {
  public:
   explicit ShadowLedger(Duration window) : window_(window) {}
 
-  /// Ours is waiting for what the kubelet does.
+  /// True while a predicted eviction waits for the kubelet's act.
   bool is_open() const { return open_.has_value(); }
 
   std::vector<ShadowOutcome> predict(ShadowEviction eviction);
   std::vector<ShadowOutcome> observe(ShadowEviction kubelets);
-  /// Outcomes of what has waited for the window.
+  /// Outcomes of the evictions for which the window has ended.
   std::vector<ShadowOutcome> expire(Instant now);
   /// The time to call expire(); nullopt: no eviction waits.
   std::optional<Instant> next_due() const;

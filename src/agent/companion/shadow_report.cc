@@ -34,25 +34,26 @@ void ShadowReport::predict(const eviction::EvictPod& action, Now now) {
                   {{"eviction_signal", action.metric_label}})
         .add();
   }
-  settle(ledger_.predict({.uid = action.uid, .pod = action.pod, .signal = action.metric_label, .at = now}), now);
+  report_outcomes(ledger_.predict({.uid = action.uid, .pod = action.pod, .signal = action.metric_label, .at = now}),
+                  now);
 }
 
-void ShadowReport::observe(const api::Pod& evicted, std::optional<policy::Decision> standing, Now now) {
-  policy::Decision decision = standing ? *std::move(standing) : policy::Decision{};
+void ShadowReport::observe(const api::Pod& evicted, std::optional<policy::Decision> current, Now now) {
+  policy::Decision decision = current ? *std::move(current) : policy::Decision{};
   decision.message = evicted.status.message;
-  standings_.insert_or_assign(evicted.metadata.uid, std::move(decision));
-  settle(ledger_.observe({.uid = evicted.metadata.uid,
-                          .pod = evicted.key(),
-                          .signal = resource_of_eviction(evicted.status.message),
-                          .at = now}),
-         now);
+  own_decisions_.insert_or_assign(evicted.metadata.uid, std::move(decision));
+  report_outcomes(ledger_.observe({.uid = evicted.metadata.uid,
+                                   .pod = evicted.key(),
+                                   .signal = resource_of_eviction(evicted.status.message),
+                                   .at = now}),
+                  now);
 }
 
 void ShadowReport::expire(Now now) {
-  settle(ledger_.expire(now.mono), now);
+  report_outcomes(ledger_.expire(now.mono), now);
 }
 
-void ShadowReport::settle(const std::vector<ShadowOutcome>& outcomes, Now now) {
+void ShadowReport::report_outcomes(const std::vector<ShadowOutcome>& outcomes, Now now) {
   for (const ShadowOutcome& outcome : outcomes) {
     const std::string_view kind = to_string(outcome.kind);
     const std::optional<Duration> after = outcome.kubelet_after();
@@ -80,14 +81,14 @@ void ShadowReport::settle(const std::vector<ShadowOutcome>& outcomes, Now now) {
       decisions_.add_aftermath({.uid = outcome.ours->uid, .at = now.wall, .facts = std::move(facts)});
     }
     if (outcome.kind == ShadowOutcomeKind::kKubeletOnly) record_kubelet_only(outcome);
-    if (outcome.kubelets) standings_.erase(outcome.kubelets->uid);
+    if (outcome.kubelets) own_decisions_.erase(outcome.kubelets->uid);
   }
 }
 
 /// Records an eviction by the kubelet that we would not have made, with our numbers of that time.
 void ShadowReport::record_kubelet_only(const ShadowOutcome& outcome) {
   const ShadowEviction& kubelets = *outcome.kubelets;
-  policy::Decision decision = standings_[kubelets.uid];
+  policy::Decision decision = own_decisions_[kubelets.uid];
   decision.at = kubelets.at.wall;
   decision.by = node_;
   decision.area = policy::Area::kEviction;

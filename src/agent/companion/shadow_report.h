@@ -1,4 +1,5 @@
-// A shadow's own book: what it would have done against what the kubelet did, in metrics, journal and log.
+// Reports of a companion in shadow mode: the evictions that it would have made beside those of the kubelet, in metrics,
+// journal and log.
 // Thread: loop. Source: docs/adr/0007-companion.md.
 #pragma once
 
@@ -34,12 +35,12 @@ class ShadowReport {
   std::optional<Instant> next_due() const { return ledger_.next_due(); }
 
   void predict(const eviction::EvictPod& action, Now now);
-  /// `standing`: the shadow's decision at the time when the kubelet evicted the pod.
-  void observe(const api::Pod& evicted, std::optional<policy::Decision> standing, Now now);
+  /// `current`: the shadow's decision at the time when the kubelet evicted the pod.
+  void observe(const api::Pod& evicted, std::optional<policy::Decision> current, Now now);
   void expire(Now now);
 
  private:
-  void settle(const std::vector<ShadowOutcome>& outcomes, Now now);
+  void report_outcomes(const std::vector<ShadowOutcome>& outcomes, Now now);
   void record_kubelet_only(const ShadowOutcome& outcome);
 
   std::string node_;
@@ -47,7 +48,7 @@ class ShadowReport {
   telemetry::Registry* metrics_;
   telemetry::Log log_;
   ShadowLedger ledger_;
-  std::map<std::string, policy::Decision> standings_;  // by uid of a pod that the kubelet evicted, until it is compared
+  std::map<std::string, policy::Decision> own_decisions_;  // by uid of a pod that the kubelet evicted, until compared
 };
 
 }  // namespace spillway::agent

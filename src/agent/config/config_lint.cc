@@ -1,6 +1,6 @@
 #include "agent/config/config_lint.h"
 
-#include "agent/config/gate_config.h"
+#include "agent/config/config_refusals.h"
 #include "agent/config/stock_fields.h"
 #include "agent/config/stock_load.h"
 #include "agent/contract/blind_zone.h"
@@ -59,25 +59,25 @@ class Linter {
     }
     effective_ = effective_config(value_, std::nullopt);
     config_ = threshold_config_of(effective_);
-    look_at_dropped_defaults();
-    look_at_maps();
-    look_at_signals_off();
-    look_at_periods();
-    look_at_images();
+    check_dropped_defaults();
+    check_maps();
+    check_signals_off();
+    check_periods();
+    check_images();
     if (const auto thresholds = eviction::parse_thresholds(config_)) {
       thresholds_ = *thresholds;
       list_thresholds();
-      look_at_memory();
-      look_at_softness();
-      look_at_relief();
-      look_at_amounts();
-      look_at_reservations();
-      if (target_ == LintTarget::kAgent) look_at_refusals();
+      check_memory();
+      check_softness();
+      check_relief();
+      check_amounts();
+      check_reservations();
+      if (target_ == LintTarget::kAgent) check_refusals();
     } else {
       const std::string key = guilty_key(thresholds.error().text());
       add(LintSeverity::kInvalid, key, no_amount(key).value_or(thresholds.error().text()), refusal_);
     }
-    if (target_ == LintTarget::kKubelet) look_at_what_a_kubelet_refuses();
+    if (target_ == LintTarget::kKubelet) check_kubelet_refusals();
     std::ranges::stable_sort(report_.findings, [](const LintFinding& a, const LintFinding& b) {
       return std::tie(a.severity, a.line, a.key, a.what) < std::tie(b.severity, b.line, b.key, b.what);
     });
@@ -95,7 +95,7 @@ class Linter {
   }
 
   /// Adds errors of a kubelet's own validation, for members without any other finding.
-  void look_at_what_a_kubelet_refuses() {
+  void check_kubelet_refusals() {
     const StockFile file{.path = document_.file, .text = "file", .value = document_.value};
     const StockLoad load = load_as_kubelet({.file = file, .drop_ins = {}, .drop_in_directory = {}, .flags = {}});
     if (load.failed_stage != "validate") return;
@@ -163,7 +163,7 @@ class Linter {
 
   bool given(std::string_view key) const { return value_.find(key) != nullptr; }
 
-  void look_at_dropped_defaults() {
+  void check_dropped_defaults() {
     if (!given("evictionHard")) return;
     std::string dropped;
     for (const auto& [signal, written] : eviction::default_hard_thresholds()) {
@@ -175,7 +175,7 @@ class Linter {
         "naming one signal replaces the whole map; set mergeDefaultEvictionSettings: true or name them all");
   }
 
-  void look_at_maps() {
+  void check_maps() {
     for (const auto& [signal, grace] : config_.soft_grace_period) {
       if (config_.soft.contains(signal)) continue;
       add(LintSeverity::kWarning, key_of("evictionSoftGracePeriod", signal), "has no soft threshold to belong to",
@@ -193,7 +193,7 @@ class Linter {
   }
 
   /// "0%" and "100%" turn a signal off: the parser leaves such thresholds out.
-  void look_at_signals_off() {
+  void check_signals_off() {
     for (const auto& [map, entries] :
          {std::pair("evictionHard", &config_.hard), std::pair("evictionSoft", &config_.soft)}) {
       if (!given(map)) continue;
@@ -205,13 +205,13 @@ class Linter {
     }
   }
 
-  void look_at_periods() {
+  void check_periods() {
     const auto duration = [this](std::string_view key) {
       return api::parse_duration(effective_.string_at({key})).value_or(Duration{});
     };
     if (duration("evictionPressureTransitionPeriod") < Duration{}) {
       add(LintSeverity::kDangerous, "evictionPressureTransitionPeriod", "is negative",
-          "the node's conditions never show pressure, so the scheduler goes on sending pods to it");
+          "the node's conditions never show pressure, so the scheduler continues to send pods to it");
     }
     if (given("nodeStatusUpdateFrequency") && !given("nodeStatusReportFrequency")) {
       add(LintSeverity::kWarning, "nodeStatusUpdateFrequency", "is set without nodeStatusReportFrequency",
@@ -224,7 +224,7 @@ class Linter {
     } else if (lease_seconds > 50 * 4) {
       add(LintSeverity::kDangerous, "nodeLeaseDurationSeconds",
           fmt::format("renews the lease every {} s", lease_seconds / 4),
-          "the node is taken for dead after 50 s of silence (--node-monitor-grace-period)");
+          "the node counts as failed after 50 s of silence (--node-monitor-grace-period)");
     }
     const Json* grace = effective_.find("evictionMaxPodGracePeriod");
     const std::int64_t grace_seconds = grace == nullptr ? 0 : grace->if_int64().value_or(0);
@@ -238,7 +238,7 @@ class Linter {
     }
   }
 
-  void look_at_images() {
+  void check_images() {
     const auto percent = [this](std::string_view key) { return effective_.find(key)->if_int64().value_or(0); };
     const std::int64_t high = percent("imageGCHighThresholdPercent");
     const std::int64_t low = percent("imageGCLowThresholdPercent");
@@ -290,7 +290,7 @@ class Linter {
     }
   }
 
-  void look_at_memory() {
+  void check_memory() {
     const Bytes blind = oom_blind_zone(machine_.memory);
     // Twice the zone, in whole mebibytes.
     const Bytes enough = mebibytes((2 * blind.count() + mebibytes(1).count() - 1) / mebibytes(1).count());
@@ -304,20 +304,20 @@ class Linter {
         add(LintSeverity::kDangerous, key,
             fmt::format("{} {}, within the kernel's blind zone of about {}", what, text_of(Bytes{*amount}),
                         text_of(blind)),
-            fmt::format("the OOM killer comes while memory.available still shows that much; take {} or more",
+            fmt::format("the OOM killer acts while memory.available still shows that much; use {} or more",
                         text_of(enough)));
       } else if (*amount < blind.count() * 5 / 4) {
         add(LintSeverity::kWarning, key,
             fmt::format("{} {}, only {} above the kernel's blind zone of about {}", what, text_of(Bytes{*amount}),
                         text_of(Bytes{*amount - blind.count()}), text_of(blind)),
-            fmt::format("a pod that fills memory quickly is ended by the OOM killer first; take {} or more",
+            fmt::format("a pod that fills memory quickly is ended by the OOM killer first; use {} or more",
                         text_of(enough)));
       }
     }
   }
 
   /// A soft threshold has to be met before the hard one of its signal.
-  void look_at_softness() {
+  void check_softness() {
     for (const eviction::Threshold& soft : thresholds_) {
       if (soft.is_hard() || !is_configured(soft)) continue;
       for (const eviction::Threshold& hard : thresholds_) {
@@ -331,14 +331,14 @@ class Linter {
     }
   }
 
-  void look_at_relief() {
+  void check_relief() {
     const Json* relief = value_.find("memoryRelief");
     if (relief == nullptr || !relief->if_bool().value_or(false)) return;
     const auto is_memory = [](const eviction::Threshold& each) {
       return each.signal == eviction::Signal::kMemoryAvailable;
     };
     if (target_ == LintTarget::kKubelet) {
-      add(LintSeverity::kWarning, "memoryRelief", "is a member that only spillway agent knows",
+      add(LintSeverity::kWarning, "memoryRelief", "is known to spillway agent only",
           "the kubelet starts and ignores it; no page cache is reclaimed before an eviction");
     } else if (std::ranges::none_of(thresholds_, is_memory)) {
       add(LintSeverity::kWarning, "memoryRelief", "has no effect without a threshold of memory.available",
@@ -354,7 +354,7 @@ class Linter {
     return {amount_of_threshold(hard), amount_of_threshold(soft)};
   }
 
-  void look_at_amounts() {
+  void check_amounts() {
     for (const eviction::Threshold& each : thresholds_) {
       if (!is_configured(each)) continue;
       const std::string_view signal = to_string(each.signal);
@@ -378,7 +378,7 @@ class Linter {
     }
   }
 
-  void look_at_reservations() {
+  void check_reservations() {
     api::ResourceList capacity{{"memory", api::Quantity::of_bytes(machine_.memory)}};
     if (machine_.disk) capacity.emplace("ephemeral-storage", api::Quantity::of_bytes(*machine_.disk));
     const auto resources = [this](std::string_view key) {
@@ -414,11 +414,11 @@ class Linter {
       add(LintSeverity::kWarning, "enforceNodeAllocatable", "does not name pods",
           "nothing keeps pods out of what is reserved");
     }
-    if (over.empty()) look_at_room_above_soft(reservation);
+    if (over.empty()) check_room_above_soft(reservation);
   }
 
   /// Only hard thresholds are subtracted from allocatable: the requests of pods can reach a soft one.
-  void look_at_room_above_soft(const api::ResourceList& reservation) {
+  void check_room_above_soft(const api::ResourceList& reservation) {
     for (const eviction::Threshold& each : thresholds_) {
       if (each.is_hard() || each.signal != eviction::Signal::kMemoryAvailable) continue;
       const auto amount = amount_of_threshold(each);
@@ -435,11 +435,8 @@ class Linter {
   }
 
   /// Adds the errors with which an agent would refuse to start, unless an earlier check has reported them.
-  void look_at_refusals() {
-    std::vector<Error> refusals;
-    if (auto options = options_of(effective_); !options) refusals.push_back(options.error());
-    if (auto gate = gate_of(effective_); !gate) refusals.push_back(gate.error());
-    for (const Error& refusal : refusals) {
+  void check_refusals() {
+    for (const Error& refusal : refusals_of(effective_)) {
       const bool said = std::ranges::any_of(report_.findings, [&refusal](const LintFinding& each) {
         return each.severity == LintSeverity::kInvalid && each.key == refusal.at;
       });

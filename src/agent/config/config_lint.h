@@ -34,7 +34,7 @@ struct LintMachine {
 /// The program that the configuration is for: fields that only this project's agent lacks are no finding for a kubelet.
 enum class LintTarget { kAgent, kKubelet };
 
-/// One threshold as it acts on the machine.
+/// One threshold in bytes or inodes of this machine, as the agent applies it.
 struct EffectiveThreshold {
   std::string signal;
   bool hard = true;

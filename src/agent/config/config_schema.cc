@@ -1,5 +1,7 @@
 #include "agent/config/config_schema.h"
 
+#include "base/check.h"
+
 #include <algorithm>
 #include <array>
 
@@ -42,8 +44,8 @@ constexpr auto kFields = std::to_array<ConfigField>({
     {"enableSystemLogHandler", FieldType::kBool, Effect::kHere, ""},
     {"enableSystemLogQuery", FieldType::kBool, Effect::kHere, ""},
     {"enforceNodeAllocatable", FieldType::kTextList, Effect::kHere, R"(["pods"])"},
-    {"eventBurst", FieldType::kInteger, Effect::kNone, ""},
-    {"eventRecordQPS", FieldType::kInteger, Effect::kNone, ""},
+    {"eventBurst", FieldType::kInteger, Effect::kHere, R"(100)"},
+    {"eventRecordQPS", FieldType::kInteger, Effect::kHere, R"(50)"},
     {"evictionHard", FieldType::kTextMap, Effect::kHere, ""},
     {"evictionMaxPodGracePeriod", FieldType::kInteger, Effect::kHere, R"(0)"},
     {"evictionMinimumReclaim", FieldType::kTextMap, Effect::kHere, ""},
@@ -57,12 +59,12 @@ constexpr auto kFields = std::to_array<ConfigField>({
     {"hairpinMode", FieldType::kString, Effect::kNone, ""},
     {"healthzBindAddress", FieldType::kString, Effect::kHere, R"("127.0.0.1")"},
     {"healthzPort", FieldType::kInteger, Effect::kHere, ""},
-    {"httpCheckFrequency", FieldType::kDuration, Effect::kNone, ""},
+    {"httpCheckFrequency", FieldType::kDuration, Effect::kHere, R"("20s")"},
     {"imageGCHighThresholdPercent", FieldType::kInteger, Effect::kHere, R"(85)"},
     {"imageGCLowThresholdPercent", FieldType::kInteger, Effect::kHere, R"(80)"},
     {"imageMaximumGCAge", FieldType::kDuration, Effect::kHere, ""},
     {"imageMinimumGCAge", FieldType::kDuration, Effect::kHere, ""},
-    {"imageServiceEndpoint", FieldType::kString, Effect::kNone, ""},
+    {"imageServiceEndpoint", FieldType::kString, Effect::kHere, ""},
     {"iptablesDropBit", FieldType::kInteger, Effect::kNone, ""},
     {"iptablesMasqueradeBit", FieldType::kInteger, Effect::kNone, ""},
     {"kernelMemcgNotification", FieldType::kBool, Effect::kHere, ""},
@@ -96,7 +98,7 @@ constexpr auto kFields = std::to_array<ConfigField>({
     {"protectKernelDefaults", FieldType::kBool, Effect::kHere, ""},
     {"providerID", FieldType::kString, Effect::kHere, ""},
     {"qosReserved", FieldType::kTextMap, Effect::kNone, ""},
-    {"readOnlyPort", FieldType::kInteger, Effect::kNone, ""},
+    {"readOnlyPort", FieldType::kInteger, Effect::kHere, ""},
     {"registerNode", FieldType::kBool, Effect::kHere, R"(true)"},
     {"registerWithTaints", FieldType::kTaints, Effect::kHere, ""},
     {"registryBurst", FieldType::kInteger, Effect::kHere, ""},
@@ -116,16 +118,16 @@ constexpr auto kFields = std::to_array<ConfigField>({
     {"shutdownGracePeriodCriticalPods", FieldType::kDuration, Effect::kHere, R"("0s")"},
     {"singleProcessOOMKill", FieldType::kBool, Effect::kHere, ""},
     {"staticPodPath", FieldType::kString, Effect::kHere, ""},
-    {"staticPodURL", FieldType::kString, Effect::kNone, ""},
-    {"staticPodURLHeader", FieldType::kMapping, Effect::kNone, ""},
-    {"streamingConnectionIdleTimeout", FieldType::kDuration, Effect::kNone, ""},
+    {"staticPodURL", FieldType::kString, Effect::kHere, ""},
+    {"staticPodURLHeader", FieldType::kMapping, Effect::kHere, ""},
+    {"streamingConnectionIdleTimeout", FieldType::kDuration, Effect::kHere, R"("4h0m0s")"},
     {"syncFrequency", FieldType::kDuration, Effect::kHere, R"("1m0s")"},
     {"systemCgroups", FieldType::kString, Effect::kNone, ""},
     {"systemReserved", FieldType::kQuantityMap, Effect::kHere, ""},
     {"systemReservedCgroup", FieldType::kString, Effect::kHere, ""},
     {"tlsCertFile", FieldType::kString, Effect::kHere, ""},
-    {"tlsCipherSuites", FieldType::kTextList, Effect::kNone, ""},
-    {"tlsMinVersion", FieldType::kString, Effect::kNone, ""},
+    {"tlsCipherSuites", FieldType::kTextList, Effect::kHere, ""},
+    {"tlsMinVersion", FieldType::kString, Effect::kHere, ""},
     {"tlsPrivateKeyFile", FieldType::kString, Effect::kHere, ""},
     {"topologyManagerPolicy", FieldType::kString, Effect::kHere, R"("none")"},
     {"topologyManagerPolicyOptions", FieldType::kTextMap, Effect::kHere, ""},
@@ -149,15 +151,25 @@ const ConfigField* find_config_field(std::string_view name) {
   return it == kFields.end() || it->name != name ? nullptr : it;
 }
 
-bool is_known_gate(std::string_view name) {
-  constexpr auto kKnown = std::to_array({kCpuPeriodGate, kCrashLoopGate, kFineGrainedGate, kGroupsGate, kMemoryQosGate,
-                                         kNodeLogQueryGate, kPressureGate});
-  return std::ranges::find(kKnown, name) != kKnown.end();
+const FeatureGate* find_gate(std::string_view name) {
+  static constexpr auto kGates = std::to_array<FeatureGate>({
+      {.name = kCpuPeriodGate, .by_default = true},
+      {.name = kCrashLoopGate, .by_default = true},
+      {.name = kFineGrainedGate, .by_default = true, .locked = true},
+      {.name = kGroupsGate, .by_default = true, .locked = true},
+      {.name = kMemoryQosGate},
+      {.name = kNodeLogQueryGate, .by_default = true, .locked = true},
+      {.name = kPressureGate, .by_default = true, .locked = true},
+  });
+  const auto* const found = std::ranges::find(kGates, name, &FeatureGate::name);
+  return found == kGates.end() ? nullptr : found;
 }
 
 bool is_gate_on(const api::Json& effective, std::string_view name) {
+  const FeatureGate* known = find_gate(name);
+  SPILLWAY_CHECK(known != nullptr);
   const api::Json* gate = effective.at({"featureGates", name});
-  return gate != nullptr && gate->if_bool().value_or(false);
+  return gate == nullptr ? known->by_default : gate->if_bool().value_or(known->by_default);
 }
 
 std::string_view describe(FieldType type) {

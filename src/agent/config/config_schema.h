@@ -37,7 +37,7 @@ struct ConfigField {
 /// All fields, ordered by name.
 std::span<const ConfigField> config_fields();
 const ConfigField* find_config_field(std::string_view name);
-/// Features that can be switched here. Every other gate of upstream has no effect.
+/// Features that this agent knows. Every other gate of upstream has no effect.
 inline constexpr std::string_view kCpuPeriodGate = "CustomCPUCFSQuotaPeriod";
 inline constexpr std::string_view kCrashLoopGate = "KubeletCrashLoopBackOffMax";
 inline constexpr std::string_view kFineGrainedGate = "KubeletFineGrainedAuthz";
@@ -46,8 +46,15 @@ inline constexpr std::string_view kMemoryQosGate = "MemoryQoS";
 inline constexpr std::string_view kNodeLogQueryGate = "NodeLogQuery";
 inline constexpr std::string_view kPressureGate = "KubeletPSI";
 
-bool is_known_gate(std::string_view name);
-/// All of them are off by default. `effective`: a checked configuration.
+struct FeatureGate {
+  std::string_view name;
+  bool by_default = false;
+  bool locked = false;  // the default cannot be changed
+};
+
+/// Null: this agent does not know the gate.
+const FeatureGate* find_gate(std::string_view name);
+/// A known gate. `effective`: a checked configuration.
 bool is_gate_on(const api::Json& effective, std::string_view name);
 
 /// "true or false", "a whole number", …

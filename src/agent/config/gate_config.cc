@@ -15,7 +15,7 @@ namespace {
 
 using api::Json;
 
-/// Reads the members of one mapping. Unknown ones are found by check_config().
+/// Reads the members of one mapping. Unknown members are reported by check_config().
 class Section {
  public:
   Section(const Json* mapping, std::string path) : mapping_(mapping), path_(std::move(path)) {}
@@ -75,11 +75,11 @@ Outcome read_authentication(const Section& section, GateSettings& settings) {
   SPILLWAY_TRY_VOID(anonymous.check());
   SPILLWAY_TRY_VOID(webhook.check());
   SPILLWAY_TRY_VOID(x509.check());
-  SPILLWAY_TRY(let_in, anonymous.is_on("enabled"));
+  SPILLWAY_TRY(anonymous_allowed, anonymous.is_on("enabled"));
   SPILLWAY_TRY(reviewed, webhook.is_on("enabled"));
   SPILLWAY_TRY(life, webhook.duration("cacheTTL"));
   SPILLWAY_TRY(authority, x509.text("clientCAFile"));
-  settings.strangers = let_in ? Strangers::kAnonymous : Strangers::kRefused;
+  settings.strangers = anonymous_allowed ? Strangers::kAnonymous : Strangers::kRefused;
   settings.token_reviews = reviewed ? TokenReviews::kOn : TokenReviews::kOff;
   settings.token_life = life;
   settings.client_authority_file = std::move(authority);
@@ -118,8 +118,6 @@ Result<bool> answers_log_queries(const Json& effective) {
     return found == nullptr ? fallback : found->if_bool().value_or(fallback);
   };
   if (!is_set("enableSystemLogQuery", false)) return false;
-  if (!is_gate_on(effective, kNodeLogQueryGate))
-    return invalid("enableSystemLogQuery", "NodeLogQuery feature gate is required for enableSystemLogHandler");
   if (!is_set("enableSystemLogHandler", true))
     return invalid("enableSystemLogQuery", "enableSystemLogHandler is required for enableSystemLogQuery");
   return true;

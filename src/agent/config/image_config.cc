@@ -39,6 +39,10 @@ Result<ImageGcPolicy> image_gc_of(const api::Json& effective) {
   policy.high_threshold_percent = number_of(effective, "imageGCHighThresholdPercent", policy.high_threshold_percent);
   policy.low_threshold_percent = number_of(effective, "imageGCLowThresholdPercent", policy.low_threshold_percent);
   policy.min_age = age_of(effective, "imageMinimumGCAge", policy.min_age);
+  if (policy.min_age < Duration{}) {
+    return invalid("imageMinimumGCAge", "imageMinimumGCAge {} must not be negative",
+                   api::format_duration(policy.min_age));
+  }
   policy.max_age = age_of(effective, "imageMaximumGCAge", policy.max_age);
   SPILLWAY_TRY_VOID(check_policy(policy));
   return policy;

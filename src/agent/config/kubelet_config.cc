@@ -115,7 +115,7 @@ class Checker {
       for (const ConfigField& each : config_fields()) known.emplace_back(each.name);
       return unknown(name, name, known);
     }
-    if (value.is_null()) return;  // as if it were absent
+    if (value.is_null()) return;  // null counts as absent
     const auto read = read_value(name, field->type, value);
     if (!read) return;
     if (field->effect == Effect::kNone) {
@@ -132,7 +132,8 @@ class Checker {
         near.empty() ? std::string("unknown key") : fmt::format("unknown key; did you mean {}?", near));
   }
 
-  /// Members of a mapping, against those that there are; a member that is null in `members` has none of its own.
+  /// Checks the members of a mapping against `members`, the table of known ones; a member that is null in the table has
+  /// no members of its own.
   void check_section(const std::string& path, const Json& value, const Json& members) {
     if (!value.is_object() || !members.is_object()) return;
     std::vector<std::string> known;
@@ -198,6 +199,15 @@ class Checker {
     return map;
   }
 
+  void check_gate(const std::string& path, std::string_view name, bool is_on) {
+    const FeatureGate* gate = find_gate(name);
+    if (gate == nullptr)
+      add(ConfigFinding::Kind::kNotImplemented, path, "has no effect here: this agent does not know the feature");
+    else if (gate->locked && gate->by_default != is_on)
+      add(ConfigFinding::Kind::kError, path,
+          fmt::format("cannot set feature gate {} to {}, feature is locked to {}", name, is_on, gate->by_default));
+  }
+
   std::optional<Json> read_gates(const std::string& path, const Json& value) {
     if (!value.is_object()) {
       unexpected(path, describe(FieldType::kGates), value);
@@ -205,10 +215,10 @@ class Checker {
     }
     for (const auto& [gate, each] : *value.if_object()) {
       const std::string at = fmt::format("{}[{}]", path, gate);
-      if (!each.is_bool()) unexpected(at, describe(FieldType::kBool), each);
-      if (each.is_bool() && !is_known_gate(gate)) {
-        add(ConfigFinding::Kind::kNotImplemented, at, "has no effect here: this agent does not know the feature");
-      }
+      if (each.is_bool())
+        check_gate(at, gate, *each.if_bool());
+      else
+        unexpected(at, describe(FieldType::kBool), each);
     }
     return value;
   }
@@ -328,6 +338,11 @@ Outcome read_bounds(const Json& effective, AgentOptions& options) {
     return invalid("healthzPort", "healthzPort (--healthz-port) {} must be between 1 and 65535, inclusive",
                    healthz_port);
   }
+  const std::int64_t read_only_port = integer_at(effective, "readOnlyPort");
+  if (read_only_port < 0 || read_only_port > 65535) {
+    return invalid("readOnlyPort", "readOnlyPort (--read-only-port) {} must be between 0 and 65535, inclusive",
+                   read_only_port);
+  }
   const std::int64_t oom_score_adj = integer_at(effective, "oomScoreAdj");
   if (oom_score_adj < -1000 || oom_score_adj > 1000) {
     return invalid("oomScoreAdj", "oomScoreAdj (--oom-score-adj) {} must be between -1000 and 1000, inclusive",
@@ -350,6 +365,19 @@ Outcome read_bounds(const Json& effective, AgentOptions& options) {
   const auto log_max = api::parse_quantity(effective.string_at({"containerLogMaxSize"}));
   options.container_log_max = log_max ? log_max->bytes() : Bytes{0};
   if (options.container_log_max <= Bytes{0}) return invalid("containerLogMaxSize", "must be positive");
+  return {};
+}
+
+/// The pace of events. Without a rate it is that of a client of upstream's, without a burst upstream's default.
+Outcome read_event_pace(const Json& effective, AgentOptions& options) {
+  constexpr std::int64_t kClientRate = 5;
+  constexpr std::int64_t kBurst = 100;
+  const std::int64_t rate = integer_at(effective, "eventRecordQPS");
+  const std::int64_t burst = integer_at(effective, "eventBurst");
+  if (burst < 0) return invalid("eventBurst", "eventBurst (--event-burst) {} must not be a negative number", burst);
+  if (rate < 0) return invalid("eventRecordQPS", "eventRecordQPS (--event-qps) {} must not be a negative number", rate);
+  options.events_per_second = static_cast<float>(rate == 0 ? kClientRate : rate);
+  options.events_burst = static_cast<int>(burst == 0 ? kBurst : burst);
   return {};
 }
 
@@ -495,6 +523,7 @@ Result<AgentOptions> options_of(const Json& effective) {
   options.status_report_frequency = duration_at(effective, "nodeStatusReportFrequency");
   options.seccomp_default = is_true(effective, "seccompDefault");
   options.static_pod_path = effective.string_at({"staticPodPath"});
+  options.static_pod_url = effective.string_at({"staticPodURL"});
   options.file_check_frequency = duration_at(effective, "fileCheckFrequency");
   options.sync_frequency = duration_at(effective, "syncFrequency");
   options.cluster_domain = effective.string_at({"clusterDomain"});
@@ -506,6 +535,7 @@ Result<AgentOptions> options_of(const Json& effective) {
     if (duration <= Duration{}) return invalid(key, "must be positive, got {}", api::format_duration(duration));
   }
   SPILLWAY_TRY_VOID(read_bounds(effective, options));
+  SPILLWAY_TRY_VOID(read_event_pace(effective, options));
   if (const Json* allowed = effective.find("allowedUnsafeSysctls");
       allowed != nullptr && allowed->if_array() != nullptr) {
     for (const Json& each : *allowed->if_array()) options.allowed_unsafe_sysctls.push_back(*each.if_string());

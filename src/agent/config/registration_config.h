@@ -15,7 +15,7 @@ namespace spillway::agent {
 Result<std::vector<api::Taint>> taints_of(const api::Json& effective);
 
 /// kInvalid, in upstream's words: labels of the kubernetes.io and k8s.io domains that a node must not give itself, and
-/// keys and values that are none.
+/// malformed keys and values.
 Outcome check_node_labels(const api::StringMap& labels);
 
 }  // namespace spillway::agent

@@ -14,7 +14,7 @@ namespace spillway::agent {
 /// configuration.
 Outcome check_resources(const api::Json& effective);
 
-/// cpuCFSQuotaPeriod in microseconds. 100 ms unless the gate CustomCPUCFSQuotaPeriod is on.
+/// cpuCFSQuotaPeriod in microseconds. 100 ms where the gate CustomCPUCFSQuotaPeriod is off.
 std::int64_t cpu_period_micros(const api::Json& effective);
 /// crashLoopBackOff.maxContainerRestartPeriod: the longest wait of a container that ends again and again. 5m by
 /// default; kInvalid, in upstream's words: out of range, or without the gate KubeletCrashLoopBackOffMax.

@@ -321,7 +321,7 @@ Result<Json> merge_drop_ins(Json config, const StockSources& sources, Evictions 
 // Flags.
 
 struct FlagUse {
-  std::string name;  // with dashes between its words
+  std::string name;  // words separated by dashes
   std::optional<std::string> value;
 };
 
@@ -500,14 +500,14 @@ StockLoad load_as_kubelet(const StockSources& sources) {
   if (!config) return failure("load", {config.error().message});
   if (sources.drop_ins) config = merge_drop_ins(*std::move(config), sources, evictions);
   if (!config) return failure("merge", {config.error().message}, std::move(strict_error));
-  // 3. The flags over it.
+  // 3. Apply the flags over it.
   std::vector<const StockField*> used;
   for (auto& [target, value] : *flags) {
     const bool is_first = std::ranges::find(used, target.field) == used.end();
     put_flag(*config, target, std::move(value), is_first);
     used.push_back(target.field);
   }
-  // 4. All of it is validated.
+  // 4. Validate the result.
   std::vector<std::string> errors = validate_as_kubelet(*config, sources.version);
   if (!errors.empty()) return failure("validate", std::move(errors), std::move(strict_error));
   return {.failed_stage = {}, .errors = {}, .strict_error = std::move(strict_error), .config = as_written(*config)};

@@ -22,7 +22,7 @@ namespace spillway::agent {
 /// A file that was parsed already; of repeated keys the last counts.
 struct StockFile {
   std::string path;
-  std::string text;  // for messages that quote it
+  std::string text;  // the text of the file, quoted in messages
   api::Json value;
   std::vector<std::pair<int, std::string>> repeated = {};  // line and name of each repeated key
 };
@@ -37,10 +37,10 @@ struct StockSources {
 };
 
 struct StockLoad {
-  std::string failed_stage;         // "flags", "load", "merge", "validate"; empty: it starts
+  std::string failed_stage;         // "flags", "load", "merge", "validate"; empty: the kubelet starts
   std::vector<std::string> errors;  // in upstream's words, in its order
   std::string strict_error;         // strict decoding failed, and the lenient one was used; may be empty
-  api::Json config;                 // as /configz shows it; null if it does not start
+  api::Json config;                 // as /configz shows it; null if the kubelet does not start
 };
 
 StockLoad load_as_kubelet(const StockSources& sources);

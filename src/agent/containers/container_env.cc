@@ -29,7 +29,7 @@ std::optional<std::pair<DataReference, const api::KeySelector*>> key_of(const ap
   return std::nullopt;
 }
 
-/// nullopt: it is not there and may be so.
+/// The value of the key that the selector names; nullopt: the object or key is absent, and the selector is optional.
 Result<std::optional<std::string>> find_key(const DataReference& reference, const api::KeySelector& selector,
                                             std::string_view ns, const EnvSources& sources) {
   const auto source = sources.find(reference);
@@ -54,7 +54,7 @@ Error too_large(std::string_view what) {
 }
 
 Error too_many_bytes() {
-  return too_large(fmt::format("arguments and environment take more than {} bytes", kExecBytesMax));
+  return too_large(fmt::format("arguments and environment exceed {} bytes", kExecBytesMax));
 }
 
 /// The bytes of the environment as the kernel counts them, unless it is too large without any argument.
@@ -64,7 +64,7 @@ Result<std::size_t> environment_bytes(const Environment& variables) {
     const std::size_t length = name.size() + 1 + value.size();
     if (length > kExecStringMax) {
       return too_large(
-          fmt::format("environment variable {} takes more than {} bytes", shortened(name, kNameShown), kExecStringMax));
+          fmt::format("environment variable {} exceeds {} bytes", shortened(name, kNameShown), kExecStringMax));
     }
     bytes += exec_bytes(length);
   }
@@ -74,7 +74,7 @@ Result<std::size_t> environment_bytes(const Environment& variables) {
 
 Outcome check_written(const Environment& variables) {
   if (variables.written_bytes() <= kEnvironmentWrittenMax) return {};
-  return too_large(fmt::format("the values of environment variables, replaced ones included, take more than {} bytes",
+  return too_large(fmt::format("the values of environment variables, replaced ones included, exceed {} bytes",
                                kEnvironmentWrittenMax));
 }
 
@@ -82,7 +82,7 @@ std::string joined(const std::vector<std::string>& all, const std::string& first
   return all.empty() ? first : fmt::format("{}", fmt::join(all, ","));
 }
 
-/// The value of a variable of an environment file; nullopt: it is optional and not there. The file may be written
+/// The value of a variable of an environment file; nullopt: the file or key is absent and optional, and may be written
 /// later.
 Result<std::optional<std::string>> value_in_file(const api::Pod& pod, const api::FileKeySelector& selector,
                                                  const EnvFiles& files) {
@@ -144,7 +144,7 @@ Result<std::string> expand(std::string_view text, const std::function<const std:
     if (piece.empty()) {
       const char next = at + 1 < text.size() ? text[at + 1] : '\0';
       const bool reference = next == '(' && last_close != std::string_view::npos && last_close > at + 1;
-      piece = text.substr(at, next == '$' ? 1 : 2);  // no reference: both as they are; "$" alone at the end
+      piece = text.substr(at, next == '$' ? 1 : 2);  // "$$" becomes "$"; text that is no reference is copied as it is
       taken = std::min<std::size_t>(2, text.size() - at);
       if (reference) {
         taken = text.find(')', at + 2) + 1 - at;
@@ -153,7 +153,7 @@ Result<std::string> expand(std::string_view text, const std::function<const std:
       }
     }
     if (piece.size() > bytes_max - out.size())
-      return too_large(fmt::format("more than {} bytes with what its references stand for", bytes_max));
+      return too_large(fmt::format("more than {} bytes with the values of its references", bytes_max));
     out += piece;
     at += taken;
   }
@@ -164,7 +164,8 @@ Result<std::string> field_of(const api::Pod& pod, const PodAddresses& addresses,
   if (!field.api_version.empty() && field.api_version != "v1")
     return invalid({}, "unsupported pod version: {}", field.api_version);
   const std::string_view path = field.field_path;
-  if (path == "spec.nodeName" || path == "spec.host") return pod.spec.node_name;  // the second is its first name
+  // spec.host: the old name of spec.nodeName
+  if (path == "spec.nodeName" || path == "spec.host") return pod.spec.node_name;
   if (path == "spec.serviceAccountName") return pod.spec.service_account_name;
   if (path == "status.hostIP") return addresses.host_ip;
   if (path == "status.hostIPs") return joined(addresses.host_ips, addresses.host_ip);
@@ -267,8 +268,8 @@ Result<Environment> environment_of(const api::Pod& pod, const api::Container& co
     } else {
       Result<std::string> value = expand(variable.value, known);
       if (!value)
-        return too_large(fmt::format("environment variable {} takes more than {} bytes",
-                                     shortened(variable.name, kNameShown), kExecStringMax));
+        return too_large(fmt::format("environment variable {} exceeds {} bytes", shortened(variable.name, kNameShown),
+                                     kExecStringMax));
       variables.set(variable.name, *std::move(value));
     }
     SPILLWAY_TRY_VOID(check_written(variables));
@@ -289,8 +290,7 @@ Result<std::vector<std::string>> words_of(const api::Container& container, const
       const std::size_t bytes_max = std::min(kExecStringMax, left - exec_bytes(0));
       Result<std::string> expanded = expand(word, variables, bytes_max);
       if (!expanded && bytes_max < kExecStringMax) return too_many_bytes();
-      if (!expanded)
-        return too_large(fmt::format("argument {} takes more than {} bytes", words.size(), kExecStringMax));
+      if (!expanded) return too_large(fmt::format("argument {} exceeds {} bytes", words.size(), kExecStringMax));
       used += exec_bytes(expanded->size());
       words.push_back(*std::move(expanded));
     }

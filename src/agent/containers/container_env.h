@@ -40,7 +40,7 @@ class Environment {
   Environment() = default;
   Environment(std::initializer_list<value_type> variables);
 
-  /// nullptr: there is no such variable.
+  /// Finds a variable by its name. nullptr: there is no such variable.
   const std::string* find(std::string_view name) const;
   /// The last value of a name takes the place of the first.
   void set(std::string_view name, std::string value);
@@ -67,7 +67,7 @@ struct PodAddresses {
   std::string host_ip;
   std::string pod_ip;
   std::vector<std::string> pod_ips = {};   // empty: `pod_ip` alone
-  std::vector<std::string> host_ips = {};  // the same
+  std::vector<std::string> host_ips = {};  // empty: `host_ip` alone
 };
 
 /// Addresses of the node's family first, else in the given order; the first one is the pod's IP.
@@ -76,7 +76,7 @@ std::vector<std::string> in_order_of_family(std::vector<std::string> ips, std::s
 /// $(NAME) → value of NAME; $$ → $; a reference to an unknown name is kept. kRequestEntityTooLarge: the result would be
 /// longer than `bytes_max`; no longer text is ever made.
 Result<std::string> expand(std::string_view text, const Environment& variables, std::size_t bytes_max = kExecStringMax);
-/// The same, asking `find`: null is an unknown name.
+/// Expands references, with values from `find`, which returns null for an unknown name.
 Result<std::string> expand(std::string_view text, const std::function<const std::string*(std::string_view name)>& find,
                            std::size_t bytes_max = kExecStringMax);
 
@@ -90,7 +90,8 @@ std::set<DataReference> env_references(const api::Container& container);
 /// The data of ConfigMaps and Secrets; an absent entry does not exist.
 using EnvSources = std::map<DataReference, api::StringMap>;
 
-/// The keys and values of such an object; a Secret's are decoded. kInvalid: a value that is no text or no base64.
+/// The keys and values of a ConfigMap or Secret; a Secret's are decoded. kInvalid: a value that is not text or not
+/// base64.
 Result<api::StringMap> env_source_of(DataReference::Kind kind, const api::Json& object);
 
 /// An environment file: a volume of the pod, and the path below it.
@@ -121,7 +122,8 @@ Result<Environment> environment_of(const api::Pod& pod, const api::Container& co
 /// command and args, expanded. kRequestEntityTooLarge: with these variables no program could be started so.
 Result<std::vector<std::string>> words_of(const api::Container& container, const Environment& variables);
 
-/// The same. kInvalid: both are empty, and the process runtime has no image to take a command from.
+/// The command line of a container: command and args, expanded. kInvalid: both are empty, and the process runtime has
+/// no image to take a command from.
 Result<std::vector<std::string>> command_line_of(const api::Container& container, const Environment& variables);
 
 }  // namespace spillway::agent

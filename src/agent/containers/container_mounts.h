@@ -1,6 +1,5 @@
-// The volume mounts of a container as what it sees of which volume.
-// Thread: any (pure). Source: Kubernetes docs, "Volumes", subPath, mount propagation, recursive read-only mounts; spec
-// "Pod lifecycle", 6.10.
+// Plans a container's mounts: which directory of which volume appears at which path. Thread: any (pure). Source:
+// Kubernetes docs, "Volumes", subPath, mount propagation, recursive read-only mounts; spec "Pod lifecycle", 6.10.
 #pragma once
 
 #include "agent/containers/container_env.h"
@@ -22,7 +21,7 @@ struct PlannedMount {
 
 struct MountPlan {
   std::vector<PlannedMount> mounts;  // in the order of the container's volumeMounts
-  bool has_own_hosts = false;        // one of them is its /etc/hosts
+  bool has_own_hosts = false;        // a mount of the container replaces /etc/hosts
   /// The error that ended the list, in upstream's words; the entries of `mounts` precede it.
   std::optional<Error> problem;
 };
@@ -30,7 +29,8 @@ struct MountPlan {
 /// Support of the runtime for read-only mounts below a read-only one.
 enum class RecursiveReadOnly { kUnsupported, kSupported };
 
-/// `read_only`: volumes of the pod that are so by themselves. `volumes`: all that there are.
+/// Plans the mounts of one container. `volumes`: names of all volumes of the pod; `read_only`: those among them that
+/// are always read-only.
 MountPlan plan_mounts(const api::Container& container, const std::set<std::string>& volumes,
                       const std::set<std::string>& read_only, const Environment& environment,
                       RecursiveReadOnly recursion);

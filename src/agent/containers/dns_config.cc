@@ -16,14 +16,14 @@ constexpr std::size_t kServersMax = 3;
 constexpr std::size_t kSearchesMax = 32;
 constexpr std::size_t kSearchLineMax = 2048;
 constexpr std::size_t kSearchMax = 253;
-constexpr std::size_t kClusterSearches = 3;  // of_cluster() puts them before the machine's
+constexpr std::size_t kClusterSearches = 3;  // of_cluster() puts these search domains before the machine's
 constexpr std::string_view kBlanks = " \t\r\f\v";
 
 void add_once(std::vector<std::string>& list, std::string value) {
   if (std::ranges::find(list, value) == list.end()) list.push_back(std::move(value));
 }
 
-/// The last one of a name counts, in the place of the first.
+/// Adds an option. An option of the same name is replaced in its place.
 void add_option(std::vector<std::string>& options, std::string option) {
   const auto name_of = [](std::string_view text) { return text.substr(0, text.find(':')); };
   const auto same =

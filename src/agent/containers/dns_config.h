@@ -33,7 +33,7 @@ struct PodDns {
   std::vector<DnsWarning> warnings;
 };
 
-/// True if the pod wants other servers than the machine's, or gets those of the cluster.
+/// True if the pod's name servers are not simply the machine's: it names its own, or gets the cluster's.
 bool has_own_dns(const api::Pod& pod, const DnsFacts& facts);
 
 /// The text of /etc/resolv.conf.

@@ -10,7 +10,7 @@ namespace spillway::agent {
 namespace {
 
 constexpr std::size_t kLabelMax = 63;
-constexpr std::size_t kHostNameMax = 64;  // as the kernel has it
+constexpr std::size_t kHostNameMax = 64;  // the kernel's limit (sethostname(2))
 constexpr std::string_view kOwnNetwork =
     "# Kubernetes-managed hosts file.\n"
     "127.0.0.1\tlocalhost\n"

@@ -117,7 +117,8 @@ CreatePod create_pod_command(const api::Pod& pod) {
                     .host_network = pod.spec.host_network,
                     .isolation = {}};
   if (const auto bytes = limit_of_all(pod, "memory", &api::Quantity::value)) command.memory_limit = Bytes{*bytes};
-  if (command.qos == api::QosClass::kBestEffort) return command;  // the least there is, overhead or not
+  // best effort: the minimal weights, even with overhead
+  if (command.qos == api::QosClass::kBestEffort) return command;
   const api::ResourceList requests = api::effective_requests(pod.spec);
   if (const api::Quantity* cpu = find(requests, "cpu")) command.cpu_request_milli = cpu->milli_value();
   return command;

@@ -39,7 +39,7 @@ api::Service service_at(const ApiServerAddress& address) {
   return service;
 }
 
-/// Variables by name. Adds up what it was given, also where a later value replaced it.
+/// Variables by name. Counts the bytes of everything added, also of values that are replaced later.
 class LinkVariables {
  public:
   void set(std::string name, std::string value) {
@@ -109,7 +109,7 @@ Result<api::StringMap> service_variables(const api::Pod& pod, const KnownService
     add(variables, *service);
     if (variables.too_large())
       return make_error(ErrorCode::kRequestEntityTooLarge,
-                        "the variables of Services take more than {} bytes: argument list too long; "
+                        "the variables of Services exceed {} bytes: argument list too long; "
                         "spec.enableServiceLinks: false leaves them out",
                         kServiceVariablesMax);
   }

@@ -23,7 +23,8 @@ inline constexpr std::size_t kServiceVariablesMax = 2 * 1024 * 1024;
 struct KnownServices {
   std::vector<std::shared_ptr<const api::Service>> all;
   bool read = false;  // at least once
-  /// Takes the place of the Service `kubernetes` of the namespace `default`, be it there or not. nullopt: nothing does.
+  /// Address that stands in for the Service `kubernetes` of the namespace `default`, whether that exists or not.
+  /// nullopt: that Service is used.
   std::optional<ApiServerAddress> api_server = std::nullopt;
 };
 

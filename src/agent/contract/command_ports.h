@@ -19,7 +19,7 @@ struct RunInContainer {
   std::string uid;
   std::string container;
   std::vector<std::string> argv;
-  Duration timeout{};  // then it is killed with its whole process group; zero: never
+  Duration timeout{};  // time after which the command's process group is killed; zero: never
 };
 
 inline constexpr std::size_t kCommandOutputMax = 10'240;

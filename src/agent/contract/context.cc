@@ -13,10 +13,10 @@ api::Json age_of(std::optional<Instant> at, Now now) {
 
 api::ObjectReference node_reference(const std::string& node_name) {
   return {.kind = "Node",
-          .api_version = {},
+          .api_version = "v1",
           .ns = {},
           .name = node_name,
-          .uid = node_name,
+          .uid = {},
           .resource_version = {},
           .field_path = {}};
 }

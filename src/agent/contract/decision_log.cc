@@ -33,13 +33,13 @@ void DecisionLog::add_aftermath(Aftermath aftermath) {
   if (journal_ != nullptr) journal_->append(std::move(aftermath));
 }
 
-api::Json decision_list(const std::string& node, const std::optional<policy::Decision>& standing,
+api::Json decision_list(const std::string& node, const std::optional<policy::Decision>& current,
                         const std::deque<policy::Decision>& decisions) {
   api::Json items = api::Json::array();
   for (const policy::Decision& decision : decisions) items.if_array()->push_back(policy::to_json(decision));
   api::Json document = api::Json::object(
       {{"kind", "DecisionList"}, {"apiVersion", "spillway/v1"}, {"node", node}, {"items", std::move(items)}});
-  if (standing) document["now"] = policy::to_json(*standing);
+  if (current) document["now"] = policy::to_json(*current);
   return document;
 }
 

@@ -14,14 +14,14 @@
 
 namespace spillway::agent {
 
-/// kShadow: what is decided is not done.
+/// kShadow: decisions are reported and not carried out.
 enum class Consequence { kActs, kShadow };
 
 class DecisionLog {
  public:
   static constexpr std::size_t kKeptMax = 200;
 
-  /// `journal` may be null; `history` is what it held before.
+  /// `journal` may be null; `history`: entries of earlier runs in the journal.
   DecisionLog(Journal* journal, std::span<const JournalEntry> history, Consequence consequence = Consequence::kActs);
 
   bool acts() const { return consequence_ == Consequence::kActs; }
@@ -45,7 +45,7 @@ class DecisionLog {
 
 /// A node's answer about its decisions: {"kind":"DecisionList", "node", "now": the present state, "items": oldest
 /// first}.
-api::Json decision_list(const std::string& node, const std::optional<policy::Decision>& standing,
+api::Json decision_list(const std::string& node, const std::optional<policy::Decision>& current,
                         const std::deque<policy::Decision>& decisions);
 
 }  // namespace spillway::agent

@@ -104,7 +104,7 @@ struct PluginListed {
   std::vector<Device> devices;
 };
 
-/// ListAndWatch ended: the plugin is not there any more.
+/// ListAndWatch ended: the plugin has disconnected.
 struct PluginGone {
   PluginId plugin = 0;
 };

@@ -10,7 +10,7 @@ namespace spillway::agent {
 enum class ReservedLimits { kNone, kCompressible, kAll };
 
 struct ReservedGroup {
-  std::string cgroup;  // path of its cgroup; required wherever there are limits
+  std::string cgroup;  // path of the group's cgroup; required wherever there are limits
   ReservedLimits limits = ReservedLimits::kNone;
 };
 

@@ -56,11 +56,11 @@ void EvictionTrace::append(const JournalLine& line) {
   const auto entry =
       std::ranges::find(open_, aftermath.uid, [](const JournalEntry& each) { return each.eviction->uid; });
   if (entry == open_.end()) return;
-  tell(*entry, aftermath.at);
+  record_trace(*entry, aftermath.at);
   open_.erase(entry);
 }
 
-void EvictionTrace::tell(const JournalEntry& entry, WallTime gone) {
+void EvictionTrace::record_trace(const JournalEntry& entry, WallTime gone) {
   const eviction::EvictPod& action = *entry.eviction;
   const WallTime decided = entry.decision.at;
   WallTime begin = decided;  // unless the time of the measurement is known

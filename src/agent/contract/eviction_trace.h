@@ -22,7 +22,7 @@ class EvictionTrace final : public Journal {
   void append(const JournalLine& line) override;
 
  private:
-  void tell(const JournalEntry& entry, WallTime gone);
+  void record_trace(const JournalEntry& entry, WallTime gone);
 
   Journal& journal_;
   telemetry::Tracer& tracer_;

@@ -117,11 +117,12 @@ std::vector<JournalEntry> read_journal(std::string_view text) {
       break;
     }
   }
-  std::set<std::string, std::less<>> told;
+  std::set<std::string, std::less<>> carried_out;
   for (const JournalEntry& entry : entries) {
-    if (!entry.intent) told.insert(entry.decision.subject.uid);
+    if (!entry.intent) carried_out.insert(entry.decision.subject.uid);
   }
-  std::erase_if(entries, [&](const auto& entry) { return entry.intent && told.contains(entry.decision.subject.uid); });
+  std::erase_if(entries,
+                [&](const auto& entry) { return entry.intent && carried_out.contains(entry.decision.subject.uid); });
   return entries;
 }
 

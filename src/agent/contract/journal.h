@@ -37,7 +37,7 @@ inline constexpr std::string_view kGoneAfterFact = "gone_after_seconds";
 struct Aftermath {
   std::string uid;  // the subject's
   WallTime at;
-  std::vector<policy::Fact> facts;  // to be added to the decision's cost
+  std::vector<policy::Fact> facts;  // added to the cost in the decision
 };
 
 using JournalLine = std::variant<JournalEntry, Aftermath>;

@@ -22,10 +22,11 @@ struct GraceRequest {
 
 struct EffectiveGrace {
   std::int64_t seconds = 0;
-  bool shortened = false;  // a kill under way has to be begun again
+  bool shortened = false;  // the grace has changed: the kill under way is repeated with the new one
 };
 
-/// `previous_seconds`: what was in effect before; 0: nothing yet. Never longer than that, never below one second.
+/// The grace in effect from now on. `previous_seconds`: the one before, 0 if there was none; the new one is never
+/// longer, and at least one second.
 EffectiveGrace effective_grace(std::int64_t previous_seconds, const GraceRequest& request);
 
 /// The time for which the component that ordered a kill waits for it: one and a half times the grace, at least 10 s.
@@ -38,7 +39,7 @@ struct ContainerStop {
   StopReason reason = StopReason::kOther;
   std::optional<std::int64_t> startup_probe_seconds;  // the probe's own grace
   std::optional<std::int64_t> liveness_probe_seconds;
-  std::optional<std::int64_t> pre_stop_seconds;  // duration of the hook; nullopt: there is none
+  std::optional<std::int64_t> pre_stop_seconds;  // duration of the preStop hook; nullopt: there is none
 };
 
 /// Seconds between the signal to end and the kill of one container: at least two.

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kLogEnd = ".log";
 constexpr std::size_t kLinkStemMax = 251;   // with ".log" 255, the longest name that file systems take
-constexpr std::size_t kContainerIdMin = 6;  // characters; what is shorter is a link that was cut
+constexpr std::size_t kContainerIdMin = 6;  // a shorter id belongs to a link that was cut
 
 std::string_view last_part(std::string_view path) {
   return path.substr(path.rfind('/') + 1);

@@ -17,7 +17,7 @@ inline constexpr std::string_view kLogLinksDirectory = "/var/log/containers";
 
 /// "/var/log/pods/default_web-0_UID": of all containers of a pod.
 std::string pod_log_directory(std::string_view logs_directory, const api::PodKey& pod, std::string_view uid);
-/// The UID at the end of such a path; the whole last part where it has no underscore.
+/// The pod's UID at the end of the path of a log directory; the whole last part where that has no underscore.
 std::string_view uid_of_log_directory(std::string_view path);
 /// "app/0.log": below the directory of the pod. `attempt` is the restart count, from 0.
 std::string container_log_path(std::string_view container, std::int32_t attempt);

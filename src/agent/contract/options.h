@@ -9,6 +9,7 @@
 #include "api/object/pod.h"
 #include "api/object/taint.h"
 #include "base/bytes.h"
+#include "base/followed_version.h"
 #include "base/time.h"
 #include "policy/admission/static_cpus.h"
 #include "policy/admission/static_memory.h"
@@ -68,7 +69,7 @@ enum class LocalStorageIsolation { kOff, kOn };
 /// Upstream's feature gate KubeletPSI: pressure stall figures in the statistics.
 enum class PressureStats { kLeftOut, kReported };
 
-/// Upstream's feature gate SupplementalGroupsPolicy, off in 1.32: the node reports whether its runtime implements
+/// Upstream's feature gate SupplementalGroupsPolicy: the node reports whether its runtime implements
 /// supplementalGroupsPolicy.
 enum class SupplementalGroupPolicies { kOff, kOn };
 
@@ -115,22 +116,26 @@ struct AgentOptions {
   bool seccomp_default = false;  // containers without a seccomp profile get RuntimeDefault
   /// File or directory of pods that run independently of the API server; empty: none.
   std::string static_pod_path;
+  std::string static_pod_url;                   // address where static pods are defined; empty: none
   Duration file_check_frequency = seconds(20);  // the longest time between two reads
   /// The time after which the sources of volumes are read again, plus up to half of it.
   Duration sync_frequency = minutes(1);
   std::string cluster_domain;  // the end of names of pods and services
   DnsFacts dns;                // the inputs of pods' resolvers
   ManagerOptions managers;
+  bool containers_swap = false;  // swapBehavior LimitedSwap: containers of Burstable pods may swap
   /// Without groups no pod is ended gracefully when the node shuts down.
   ShutdownSettings shutdown;
   std::int64_t pods_max = 110;
   std::optional<std::int64_t> pod_pids_max;  // per pod; nullopt: no limit
   Bytes container_log_max = mebibytes(10);   // per file
   std::int64_t container_log_files_max = 5;  // per container
-  std::int64_t container_log_workers = 1;    // logs rotated at the same time
+  std::int64_t container_log_workers = 1;    // number of logs that are rotated at the same time
   std::int64_t pods_per_core = 0;            // 0: pods_max alone counts
   Duration restart_delay_max = minutes(5);   // for a container that ends again and again
   std::int64_t status_images_max = 50;       // -1: all
+  float events_per_second = 50;              // written to the API server; repeats that wait are written as one
+  int events_burst = 100;
   StatusProfile status_profile = StatusProfile::kLeases;
   LocalStorageIsolation local_storage = LocalStorageIsolation::kOn;
   ExtendedResources extended_resources = ExtendedResources::kKeep;
@@ -146,7 +151,7 @@ struct AgentOptions {
   /// The reason why pods of the process runtime have no addresses of their own, for their events; empty: no event.
   std::string shared_network_because;
   std::int32_t daemon_port = 10250;
-  std::string kubelet_version = "v1.32.0";
+  std::string kubelet_version{kFollowedVersion};
 };
 
 /// Upstream's hard thresholds, except that a node of less than 1 GiB, where 100Mi would be most of it, gets a tenth of

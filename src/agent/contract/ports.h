@@ -16,6 +16,7 @@
 #include "base/time.h"
 #include "policy/admission/cpu_topology.h"
 #include "policy/admission/sysctls.h"
+#include "policy/containers/pod_resize.h"
 #include "policy/eviction/cache_reclaim.h"
 #include "policy/eviction/containerfs.h"
 #include "policy/eviction/reclaim.h"
@@ -36,12 +37,12 @@ namespace spillway::agent {
 /// Namespaces of its own that all containers of a pod are in, and what is written into them before each one starts.
 struct PodIsolation {
   bool ipc = false;
-  bool network = false;                                      // with nothing in it but the loopback device
+  bool network = false;                                      // a network with the loopback device alone
   std::vector<std::pair<std::string, std::string>> sysctls;  // dots between the parts of a name
   /// The pod is kept to a view of the machine of its own: user, mount and host name namespaces here, process and cgroup
   /// namespaces for each container. The rest counts only then.
   bool confined = false;
-  bool host_pids = false;     // its containers see all processes of the machine
+  bool host_pids = false;     // containers of the pod see all processes of the machine
   std::string hostname = {};  // empty: the machine's
 
   friend bool operator==(const PodIsolation&, const PodIsolation&) = default;
@@ -52,7 +53,7 @@ struct CreatePod {
   std::string uid;
   api::PodKey pod;
   api::QosClass qos = api::QosClass::kBestEffort;
-  std::optional<Bytes> memory_limit;  // all containers have one: their sum
+  std::optional<Bytes> memory_limit;  // the sum, if all containers have a limit
   std::optional<std::int64_t> cpu_limit_milli;
   std::int64_t cpu_request_milli = 0;
   std::optional<std::int64_t> pids_max;
@@ -75,7 +76,7 @@ struct ContainerSecurity {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
   std::vector<std::uint32_t> groups;
-  std::uint64_t capabilities = 0;  // bits, as the kernel numbers them; without root they only bound what can be had
+  std::uint64_t capabilities = 0;  // bits as the kernel numbers them; without root the set only limits capabilities
   bool read_only_root = false;
   bool filters_calls = false;  // system calls that RuntimeDefault refuses are refused
 
@@ -93,20 +94,20 @@ struct StartContainer {
   std::optional<std::int64_t> cpu_limit_milli;
   std::int64_t cpu_request_milli = 0;
   std::int32_t oom_score_adj = 0;
-  DeviceGrant devices;  // except for its environment, which is in `env`
+  DeviceGrant devices;  // environment of devices is in `env`
   Cpuset cpuset;
   ContainerSecurity security;
-  std::vector<VolumeBinding> volumes;  // in this order; counts for confined pods only
-  std::vector<ManagedFile> files;      // the same
+  std::vector<VolumeBinding> volumes;  // mounted in this order; used for confined pods only
+  std::vector<ManagedFile> files;      // used for confined pods only
   bool message_from_logs = false;      // FallbackToLogsOnError: without a message in its file the end of its log is one
   /// For machines that run images: the present pod, and the credentials for its images.
   std::shared_ptr<const api::Pod> definition = nullptr;
   std::vector<PullSecret> pull_secrets = {};
-  bool standard_input = false;   // clients may give it some; else it is empty
+  bool standard_input = false;   // clients may attach standard input; otherwise it is empty
   bool input_ends_once = false;  // with the first client that has given some
   bool terminal = false;
-  std::string target = {};  // the container whose processes it sees; empty: it is among processes of its own
-  std::string image = {};   // as its definition names it: a machine that keeps pods reports it later (FoundContainer)
+  std::string target = {};  // the container whose processes are visible; empty: none but its own
+  std::string image = {};   // image as in the definition; a machine that keeps pods reports it later (FoundContainer)
 };
 
 /// Sets the CPUs of all containers that share CPUs, running or not.
@@ -127,7 +128,7 @@ struct StopContainer {
   Duration grace{};
 };
 
-/// The same for all containers of the pod. Answered by PodStopped when no process is left.
+/// Stops all containers of the pod, as StopContainer does one. Answered by PodStopped when no process is left.
 struct StopPod {
   std::string uid;
   Duration grace{};
@@ -141,7 +142,8 @@ struct RemovePod {
   std::string uid;
 };
 
-/// Deletes what an ended container left behind: its logs. Harmless for one that is not there, and for one that runs.
+/// Deletes the logs that an ended container left behind. Harmless for a container that does not exist, and for one that
+/// runs.
 struct RemoveContainer {
   std::string uid;
   std::string name;
@@ -178,11 +180,11 @@ struct Observe {
   ObserveDepth depth = ObserveDepth::kWhole;
 };
 
-/// Frees what no pod needs, before a pod is evicted for it: kContainers, everything that containers that have ended
-/// left behind (files, logs), kImages, images no container uses. Answered by Reclaimed with the same id.
+/// Frees space before a pod is evicted for it: kContainers, everything that ended containers left behind (files, logs);
+/// kImages, images that no container uses. Answered by Reclaimed with the same id.
 struct ReclaimNode {
   std::uint64_t id = 0;
-  std::vector<eviction::ReclaimAction> actions;  // in this order
+  std::vector<eviction::ReclaimAction> actions;  // carried out in this order
 };
 
 /// Reclaims page cache from the cgroups of pods, one after the other. Answered by Relieved with the same id.
@@ -191,10 +193,21 @@ struct RelieveMemory {
   std::vector<eviction::CacheReclaim> pods;
 };
 
+/// Changes limits and weights of a pod that runs, and of its containers, without a restart. None of the steps is made
+/// if a memory limit is to be lowered below what is used. A container that does not run is left out. Answered by
+/// PodResized with the same id.
+struct ResizePod {
+  std::uint64_t id = 0;
+  std::string uid;
+  std::vector<containers::ResizeStep> steps;             // carried out in this order
+  containers::GroupAmounts pod;                          // for the pod's cgroup, after all of them
+  std::shared_ptr<const api::Pod> definition = nullptr;  // with the allocated resources; for machines that run images
+};
+
 using HostCommand =
     std::variant<CreatePod, StartContainer, StopContainer, StopPod, RemovePod, RemoveContainer, LimitGroup, Observe,
                  ReclaimNode, ShareCpus, SaveCheckpoint, SetUpVolumes, ReadVolumeFile, RunInContainer, AskHttp, TryTcp,
-                 AskGrpc, RunSandbox, ListRemains, RemoveRemains, RelieveMemory>;
+                 AskGrpc, RunSandbox, ListRemains, RemoveRemains, RelieveMemory, ResizePod>;
 
 // Events.
 
@@ -204,7 +217,7 @@ struct ContainerStarted {
   std::int32_t attempt = 0;
   std::int64_t pid = 0;
   WallTime at;
-  std::string container_id = {};  // with its scheme; empty: made from the names
+  std::string container_id = {};  // id with the scheme of its runtime; empty: made from the names
   std::string image_id = {};
 };
 
@@ -264,6 +277,13 @@ struct Relieved {
   std::vector<eviction::ReliefOutcome> outcomes;
 };
 
+/// The answer to ResizePod: all steps are made, or why not. After a problem any of them may have been.
+struct PodResized {
+  std::uint64_t id = 0;
+  std::string uid;
+  std::string problem;  // in upstream's words; empty: none
+};
+
 /// The answer to LimitGroup: the limits hold, or why not.
 struct GroupLimited {
   LimitedGroup group = LimitedGroup::kPods;
@@ -286,8 +306,9 @@ struct MemoryLeft {
 /// with the grace of a hard threshold or, in an emergency, at once. Precedes all events that follow from it.
 struct Reacted {
   std::string uid;
-  bool emergency = false;                                   // memory would not have lasted for the grace
-  bool escalated = false;                                   // the same pod as before: now its grace is taken
+  bool emergency = false;  // memory would not have lasted for the grace
+  // the plan is carried out for a pod whose grace had begun: it is killed now
+  bool escalated = false;
   std::optional<MemoryLeft> node;                           // the reading that led to it
   std::optional<MemoryLeft> pods;                           // the "pods" system container
   std::vector<std::pair<std::string, Bytes>> working_sets;  // pods whose working set could be read, by UID
@@ -299,7 +320,7 @@ struct Reacted {
 using HostEvent = std::variant<ContainerStarted, ContainerStartFailed, ContainerExited, PodStopped, Observed,
                                PressureWake, Reacted, Reclaimed, GroupLimited, VolumesSetUp, VolumeFileRead,
                                RanInContainer, HttpAnswered, TcpTried, GrpcAnswered, SandboxRan, SandboxLost, PodNotice,
-                               NodeNotice, RuntimeReported, PodsFound, RemainsListed, Relieved>;
+                               NodeNotice, RuntimeReported, PodsFound, RemainsListed, Relieved, PodResized>;
 
 struct HugePages {
   std::int64_t page_size_kib = 0;
@@ -316,7 +337,7 @@ struct MachineInfo {
   std::string kernel_version;
   std::string os_image;
   std::string operating_system = "linux";
-  std::string architecture = "amd64";  // as Go names it
+  std::string architecture = "amd64";  // architecture in Go's spelling
   std::string hostname;
   std::string internal_ip;
   std::vector<std::string> addresses = {};  // addresses of its interfaces, canonical; empty: unknown

@@ -13,7 +13,8 @@ namespace spillway::agent {
 
 enum class RuntimeState { kCreated, kRunning, kExited, kUnknown };
 
-/// Asks what there is of this node's pods. Answered by RemainsListed, or not at all if the runtime does not answer.
+/// Requests a list of the pods' objects on this node. Answered by RemainsListed, or not at all if the runtime does not
+/// answer.
 struct ListRemains {};
 
 struct RemainingContainer {

@@ -72,7 +72,7 @@ struct NodeImage {
 
 /// A handler of the runtime, and what it can do.
 struct RuntimeHandler {
-  std::string name;  // empty: the one of pods without a RuntimeClass
+  std::string name;  // empty: the default handler, for pods without a RuntimeClass
   bool recursive_read_only_mounts = false;
   bool user_namespaces = false;
 
@@ -82,7 +82,7 @@ struct RuntimeHandler {
 /// The state of the runtime; sent when it changes.
 struct RuntimeReported {
   std::string problem;                             // as in the node's Ready condition; empty: none
-  std::string network_problem;                     // the same
+  std::string network_problem;                     // for the node's Ready condition; empty: none
   std::vector<NodeImage> images;                   // largest first
   std::string version;                             // "containerd://1.6.20"; empty: as in MachineInfo
   std::vector<RuntimeHandler> handlers;            // as the runtime lists them; older ones list none
@@ -106,7 +106,7 @@ struct FoundContainer {
 /// A pod of which something is left on the machine, be it no more than its cgroup or directory.
 struct FoundPod {
   std::string uid;
-  bool has_sandbox = false;  // there is a ready one
+  bool has_sandbox = false;  // a ready sandbox exists
   std::vector<std::string> ips;
   std::vector<FoundContainer> containers;  // the newest first among containers of one name
   /// The attempt after the last one that has left a log, by container. Missing: none has.

@@ -1,25 +1,31 @@
-// The contents of the node's directory of static pods, as the machine read it.
+// The static pods of a node as its sources have them: a directory (or file) of the machine, and an address.
 // Thread: any (plain values). Source: Kubernetes docs, "Create static Pods".
 #pragma once
 
 #include "api/json/json.h"
 #include "base/error.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace spillway::agent {
 
-/// One file; an error is the reason why it cannot be read as a document.
+enum class ManifestSource : std::uint8_t { kFiles, kUrl };
+inline constexpr std::size_t kManifestSources = 2;
+
+/// The content of one file, or one pod of a list at a URL; an error is the reason why it cannot be parsed.
 struct StaticManifest {
   std::string file;
   Result<api::Json> document;
 };
 
-/// All files there are, by name. `problem`: the directory itself cannot be read; empty: it can.
+/// All manifests of the source, by name. `problem`: the source itself cannot be read; empty: it can.
 struct StaticManifests {
   std::vector<StaticManifest> files;
   std::string problem;
+  ManifestSource source = ManifestSource::kFiles;
 };
 
 }  // namespace spillway::agent

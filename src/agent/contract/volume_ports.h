@@ -1,5 +1,5 @@
-// Volumes as the agent asks the machine for them, and what a container gets of them.
-// Thread: any (values). Source: spec "Pod lifecycle", 6.10, 7.
+// Commands to the machine to make volumes, and the mounts that containers get of them. Thread: any (values). Source:
+// spec "Pod lifecycle", 6.10, 7.
 #pragma once
 
 #include "base/bytes.h"
@@ -18,7 +18,7 @@ namespace spillway::agent {
 /// A directory that is empty at first and is deleted with the pod.
 struct EmptyDirectory {
   bool in_memory = false;
-  std::optional<Bytes> size;  // for one in memory; absent: half of the machine's memory
+  std::optional<Bytes> size;  // size of a volume in memory; absent: half of the machine's memory
 
   friend bool operator==(const EmptyDirectory&, const EmptyDirectory&) = default;
 };
@@ -31,7 +31,7 @@ struct HostPath {
   friend bool operator==(const HostPath&, const HostPath&) = default;
 };
 
-/// A directory of the machine that has to be there; never removed.
+/// A directory of the machine, which must exist; never removed.
 struct LocalDirectory {
   std::string path;
 
@@ -56,7 +56,7 @@ struct VolumeFiles {
 
 struct VolumeSetup {
   std::string name;
-  std::string plugin;  // "empty-dir", "configmap", …: names its directory
+  std::string plugin;  // "empty-dir", "configmap", …: part of the directory's path
   std::variant<EmptyDirectory, HostPath, VolumeFiles, LocalDirectory> content;
   std::optional<std::uint32_t> fs_group;  // a group id of the pod
 
@@ -97,7 +97,7 @@ struct ReadVolumeFile {
   std::string path;  // below the volume
 };
 
-/// kNotFound: there is no such file. kRequestEntityTooLarge: it has more than kVolumeFileMax bytes.
+/// kNotFound: the file does not exist. kRequestEntityTooLarge: it has more than kVolumeFileMax bytes.
 struct VolumeFileRead {
   std::string uid;
   std::uint64_t id = 0;
@@ -122,9 +122,9 @@ struct VolumeBinding {
 struct ManagedFile {
   std::string container_path;  // "/etc/hosts"
   std::string content;
-  std::string machine_file = {};  // follows as it is when the container starts; empty: none
+  std::string machine_file = {};  // the content is read when the container starts; empty: none
   std::string more = {};          // follows then
-  bool is_message = false;        // the container writes it: its termination message, read when it has ended
+  bool is_message = false;        // termination message: written by the container, read when it has ended
 
   friend bool operator==(const ManagedFile&, const ManagedFile&) = default;
 };

@@ -34,14 +34,14 @@ struct HostDevice {
 
 struct ContainerWish {
   std::int32_t restart_count = 0;
-  std::string image_ref;  // as the runtime resolved it
+  std::string image_ref;  // image as the runtime resolved it
   Environment environment;
   std::vector<HostMount> mounts;
   std::string termination_log;  // a file of the machine; mounted if the container has a path for it
   std::vector<HostDevice> devices;
   std::vector<std::string> cdi_devices;
   api::StringMap annotations;    // annotations that device plugins request
-  std::string target_container;  // an ephemeral container sees this container's processes; empty: none
+  std::string target_container;  // name of the container whose processes an ephemeral container sees; empty: none
   ResourceFacts resources;
   SecurityWish security;
 };

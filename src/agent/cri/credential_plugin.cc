@@ -53,7 +53,7 @@ std::string strict_errors(const Json& document) {
   return fmt::format("{}", fmt::join(unknown, ", "));
 }
 
-/// The error for which the document is not decoded at all; empty: it is decoded.
+/// The error because of which the whole document is refused; empty: it is decoded.
 std::string decode_error(const Json& document) {
   const std::string_view version = document.string_at({"apiVersion"});
   const std::string_view kind = document.string_at({"kind"});

@@ -32,12 +32,13 @@ struct CredentialProvider {
 
 struct CredentialProviders {
   std::vector<CredentialProvider> providers;
-  std::vector<std::string> errors;  // in the order of the file, in upstream's words; with any, nothing of it counts
+  // errors in the order of the file, in upstream's words; with any error the whole file has no effect
+  std::vector<std::string> errors;
 };
 
 CredentialProviders parse_credential_providers(const api::Json& document);
 
-/// One plug-in, with the answers that it has given.
+/// A credential plug-in with its cached answers.
 class CredentialPlugin {
  public:
   static constexpr std::size_t kKeptAnswersMax = 1'000;
@@ -46,7 +47,7 @@ class CredentialPlugin {
 
   const CredentialProvider& provider() const { return provider_; }
 
-  /// `image`: without tag and digest. A pattern that is none matches nothing.
+  /// `image`: without tag and digest. A malformed pattern matches nothing.
   bool is_for(std::string_view image) const;
   /// An answer that is still good; null: the program has to run.
   const std::vector<PlacedCredential>* kept(std::string_view image, Instant now) const;

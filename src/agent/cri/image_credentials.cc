@@ -29,7 +29,7 @@ Result<ImageCredential> credential_of(const Json& entry) {
   return ImageCredential{text.substr(0, colon), text.substr(colon + 1)};
 }
 
-/// The location without its scheme and without the API version of the registry.
+/// A registry's location without scheme and API version: "https://r.example/v1/" becomes "r.example".
 std::string key_of(std::string_view location) {
   for (const std::string_view scheme : {"https://", "http://"})
     if (location.starts_with(scheme)) location.remove_prefix(scheme.size());
@@ -61,7 +61,7 @@ bool is_default_registry(std::string_view repository) {
          first.find_first_of(".:") == std::string_view::npos;
 }
 
-std::vector<ImageCredential> look_up(const Keyring& ring, const std::string& repository) {
+std::vector<ImageCredential> find_credentials(const Keyring& ring, const std::string& repository) {
   std::vector<ImageCredential> found;
   for (const auto& [key, credentials] : ring)
     if (is_image_below(key, repository).value_or(false))
@@ -77,14 +77,14 @@ Result<std::vector<ImageCredential>> credentials_for(const std::string& reposito
                                                      const std::vector<PullSecret>& secrets) {
   Keyring ring;
   for (const PullSecret& each : secrets) SPILLWAY_TRY_VOID(add(each, ring));
-  return look_up(ring, repository);
+  return find_credentials(ring, repository);
 }
 
 std::vector<ImageCredential> credentials_among(const std::string& repository,
                                                const std::vector<PlacedCredential>& answered) {
   Keyring ring;
   for (const PlacedCredential& each : answered) ring[key_of(each.place)].push_back(each.credential);
-  return look_up(ring, repository);
+  return find_credentials(ring, repository);
 }
 
 }  // namespace spillway::agent

@@ -28,7 +28,7 @@ struct PlacedCredential {
 /// malformed Secret.
 Result<std::vector<ImageCredential>> credentials_for(const std::string& repository,
                                                      const std::vector<PullSecret>& secrets);
-/// The same of what plug-ins have answered. Places that are none match nothing.
+/// Credentials for the image from answers of plug-ins. Malformed places match nothing.
 std::vector<ImageCredential> credentials_among(const std::string& repository,
                                                const std::vector<PlacedCredential>& answered);
 

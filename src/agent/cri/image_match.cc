@@ -12,7 +12,7 @@ namespace spillway::agent {
 namespace {
 
 struct ImagePlace {
-  std::string host;  // with its port
+  std::string host;  // host with port
   std::string path;
 };
 
@@ -114,7 +114,7 @@ struct Element {
   }
 };
 
-/// Reads the pattern of one label. nullopt: a bracket or a backslash without its end.
+/// Parses the pattern of one label. nullopt: a bracket that is not closed, or a backslash at the end.
 class PatternParser {
  public:
   explicit PatternParser(std::string_view text) : left_(text) {}
@@ -184,7 +184,7 @@ class PatternParser {
 bool fits(const std::vector<Element>& pattern, std::string_view text) {
   std::size_t element = 0;
   std::size_t at = 0;
-  std::optional<std::pair<std::size_t, std::size_t>> stars;  // the element after them, the text they have not taken
+  std::optional<std::pair<std::size_t, std::size_t>> stars;  // positions in pattern and text behind the last star
   while (at < text.size()) {
     if (element < pattern.size() && pattern[element].kind == Element::Kind::kStars) {
       stars = {++element, at};

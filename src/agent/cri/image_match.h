@@ -14,7 +14,7 @@ namespace spillway::agent {
 /// that of Go's package net/url.
 Result<bool> is_image_below(std::string_view place, std::string_view image);
 
-/// kInvalid: it is no place, for the reason that is_image_below() would give.
+/// kInvalid: the place is malformed, for the reason that is_image_below() would give.
 Outcome check_image_place(std::string_view place);
 
 /// The host, with its port, where the image is kept: all before the first slash.

@@ -79,7 +79,7 @@ ImageAnswer ImagePulls::pull_or_wait(const ImageWanted& wanted, Instant now) {
   const auto failed = failures_.find(key_of(wanted));
   if (failed != failures_.end()) {
     Failure& failure = failed->second;
-    if (now - failure.at < failure.back_off) {
+    if (now - failure.at < failure.back_off.wait()) {
       std::string message = fmt::format("Back-off pulling image \"{}\"", wanted.image);
       ImageNews news{kNormal, "BackOff", message};
       if (!failure.what.empty()) message += ": " + failure.what;
@@ -104,7 +104,8 @@ ImageAnswer ImagePulls::on_pulled(const ImageWanted& wanted, const Result<Pulled
   const auto [entry, first] = failures_.try_emplace(key_of(wanted));
   Failure& failure = entry->second;
   const bool anew = first || is_forgotten(failure.at, now);
-  failure.back_off = anew ? kImageBackOffMin : std::min<Duration>(failure.back_off * 2, kImageBackOffMax);
+  if (anew) failure.back_off.reset();
+  failure.back_off.next();
   failure.at = now;
   failure.what = fmt::format("{}: {}", refusal.reason, refusal.message);
   return {.what = std::move(refusal),

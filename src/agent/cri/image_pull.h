@@ -5,6 +5,7 @@
 #pragma once
 
 #include "agent/contract/runtime_ports.h"
+#include "base/back_off.h"
 #include "base/error.h"
 #include "base/time.h"
 
@@ -33,7 +34,7 @@ struct ImageRefusal {
   std::string message;
 };
 
-/// The image is there.
+/// The image is present: no pull is needed.
 struct ImagePresent {
   std::string ref;
 };
@@ -49,7 +50,7 @@ struct ImageAnswer {
 
 struct ImageWanted {
   std::string pod_uid;
-  std::string image;   // as the pod has it
+  std::string image;   // image as in the pod
   std::string policy;  // Always, IfNotPresent, Never; "": by the tag
 };
 
@@ -72,7 +73,7 @@ class ImagePulls {
  private:
   struct Failure {
     Instant at{};
-    Duration back_off{};
+    BackOff back_off{kImageBackOffMin, kImageBackOffMax};
     std::string what;  // reason and message; empty: none that counts
   };
 

@@ -57,11 +57,11 @@ std::map<std::string, std::vector<LifecycleEvent>> LifecycleRecords::on_list(std
   listed_ = now;
   current_ = std::move(pods);
   std::set<std::string> uids;
-  for (const auto* list : {&told_, &current_})
+  for (const auto* list : {&reported_, &current_})
     for (const auto& [uid, pod] : *list) uids.insert(uid);
   std::map<std::string, std::vector<LifecycleEvent>> all;
   for (const std::string& uid : uids) {
-    const ListedPod* before = find(told_, uid);
+    const ListedPod* before = find(reported_, uid);
     const ListedPod* after = find(current_, uid);
     std::vector<LifecycleEvent> events;
     for (const std::string& id : ids_of(before, after))
@@ -83,9 +83,9 @@ void LifecycleRecords::on_inspected(const std::string& uid, bool successful) {
   }
   to_inspect_.erase(uid);
   if (const ListedPod* pod = find(current_, uid)) {
-    told_[uid] = *pod;
+    reported_[uid] = *pod;
   } else {
-    told_.erase(uid);
+    reported_.erase(uid);
   }
 }
 

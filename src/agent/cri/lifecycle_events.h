@@ -13,7 +13,7 @@
 
 namespace spillway::agent {
 
-/// kUnknown: also one that was created and has not run.
+/// kUnknown: also a container that was created and has not run.
 enum class ListedState { kRunning, kExited, kUnknown };
 
 /// One pod of a list. Sandboxes count as containers: ready is running.
@@ -43,7 +43,7 @@ class LifecycleRecords {
   /// Events by uid, in order. An empty list: the pod only has to be inspected again. Each pod is to be answered by
   /// on_inspected().
   std::map<std::string, std::vector<LifecycleEvent>> on_list(std::map<std::string, ListedPod> pods, Instant now);
-  /// True: the status of the pod was had, or the pod is gone.
+  /// Takes the answer about a pod. True: its status was read, or the pod is gone.
   void on_inspected(const std::string& uid, bool successful);
   bool is_gone(const std::string& uid) const;
 
@@ -55,7 +55,7 @@ class LifecycleRecords {
 
  private:
   std::map<std::string, ListedPod> current_;
-  std::map<std::string, ListedPod> told_;  // pods as of the last reported events
+  std::map<std::string, ListedPod> reported_;  // pods as of the last reported events
   std::set<std::string> to_inspect_;
   std::optional<Instant> listed_;
 };

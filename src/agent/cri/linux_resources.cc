@@ -61,7 +61,7 @@ std::string page_size_text(std::int64_t bytes) {
   return fmt::format("{}{}", bytes, unit);
 }
 
-/// The page size that a resource such as "hugepages-2Mi" names, in bytes.
+/// The page size in bytes in the name of a resource such as "hugepages-2Mi".
 std::optional<std::int64_t> page_size_of(std::string_view resource) {
   if (!resource.starts_with(kHugePages)) return std::nullopt;
   const auto size = api::parse_quantity(resource.substr(kHugePages.size()));

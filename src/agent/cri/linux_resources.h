@@ -37,7 +37,7 @@ struct ResourceFacts {
   Bytes machine_memory;
   Bytes machine_swap;
   std::vector<std::string> huge_page_sizes;        // sizes that the machine has: "2MB", "1GB"
-  std::vector<std::int64_t> huge_page_bytes = {};  // the same, where cgroups limit them
+  std::vector<std::int64_t> huge_page_bytes = {};  // sizes that cgroups limit
   std::optional<MemoryQos> memory_qos = {};
 };
 

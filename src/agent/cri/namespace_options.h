@@ -1,5 +1,5 @@
-// Namespaces that a pod shares with the machine, and the ids of its users there. Thread: any (pure). Values are
-// documents with the field names of the CRI. Source: spec "Pod lifecycle", 6.2, 6.12.
+// Namespaces that a pod shares with the machine, and the mapping of its user ids to the machine's. Thread: any (pure).
+// Values are documents with the field names of the CRI. Source: spec "Pod lifecycle", 6.2, 6.12.
 #pragma once
 
 #include "api/json/json.h"

@@ -16,7 +16,7 @@ inline constexpr std::size_t kHandlersMax = 100;
 
 struct RuntimeStatus {
   std::string problem;          // the text for the node's Ready condition; empty: none
-  std::string network_problem;  // the same
+  std::string network_problem;  // for the node's Ready condition; empty: none
   std::vector<RuntimeHandler> handlers;
   std::optional<bool> supplemental_groups_policy;  // nullopt: the runtime does not report it
 

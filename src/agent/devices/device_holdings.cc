@@ -50,7 +50,7 @@ Result<std::vector<std::string>> texts_of(const Json* list) {
   if (list == nullptr || list->if_array() == nullptr) return damaged("a list is missing");
   std::vector<std::string> texts;
   for (const Json& each : *list->if_array()) {
-    if (each.if_string() == nullptr) return damaged("a list holds something that is no text");
+    if (each.if_string() == nullptr) return damaged("a list has an element that is not a string");
     texts.push_back(*each.if_string());
   }
   return texts;
@@ -60,7 +60,7 @@ Result<std::map<std::string, std::string, std::less<>>> pairs_of(const Json* obj
   if (object == nullptr || object->if_object() == nullptr) return damaged("a map is missing");
   std::map<std::string, std::string, std::less<>> pairs;
   for (const auto& [name, value] : *object->if_object()) {
-    if (value.if_string() == nullptr) return damaged("a map holds something that is no text");
+    if (value.if_string() == nullptr) return damaged("a map has a value that is not a string");
     pairs[std::string(name)] = *value.if_string();
   }
   return pairs;

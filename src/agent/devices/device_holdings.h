@@ -42,7 +42,7 @@ using Holdings = std::map<std::string, PodHoldings, std::less<>>;
 DeviceIds held_by_all(const Holdings& holdings, std::string_view resource);
 
 struct DeviceCheckpoint {
-  Holdings holdings;  // ready ones; awaiting after they were read back
+  Holdings holdings;  // ready: allocated by the plugin; awaiting: read back after a restart and not confirmed yet
   std::vector<std::string> resources;
 
   friend bool operator==(const DeviceCheckpoint&, const DeviceCheckpoint&) = default;
@@ -50,10 +50,10 @@ struct DeviceCheckpoint {
 
 /// One JSON document with a checksum over its data. Holdings that are not ready are left out.
 std::string to_text(const DeviceCheckpoint& checkpoint);
-/// kInvalid: not what to_text wrote, or damaged since.
+/// kInvalid: not written by to_text(), or damaged since.
 Result<DeviceCheckpoint> parse_device_checkpoint(std::string_view text);
 
-/// uid → container → resource → what it holds and how far that is; for people.
+/// JSON for people: uid → container → resource → devices and state.
 api::Json state_of(const Holdings& holdings);
 
 /// All devices of a container: of several resources the later name wins, as in upstream.

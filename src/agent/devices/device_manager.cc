@@ -57,7 +57,7 @@ DeviceManager::DeviceManager(AgentContext& context, const std::optional<std::str
   if (!checkpoint) return;
   auto parsed = parse_device_checkpoint(*checkpoint);
   if (!parsed) {
-    context_.log.error("devices handed out before the restart are not known", {{"error", parsed.error().text()}});
+    context_.log.error("devices allocated before the restart are unknown", {{"error", parsed.error().text()}});
     return;
   }
   holdings_ = std::move(parsed->holdings);
@@ -135,7 +135,7 @@ void DeviceManager::arm(Now) {
 void DeviceManager::give_up(Now now) {
   const std::vector<std::string> resources = pool_.give_up(now.mono);
   for (const std::string& resource : resources) {
-    context_.log.warning("device plugin stayed away, its resource is given up", {{"resource", resource}});
+    context_.log.warning("device plugin did not register again, its resource is removed", {{"resource", resource}});
     std::vector<std::string> uids;
     for (const auto& [uid, pod] : holdings_) {
       const bool awaits = std::ranges::any_of(pod, [&](const auto& container) {
@@ -168,7 +168,7 @@ void DeviceManager::on_listed(const PluginListed& event, Now now) {
   arm(now);
 }
 
-/// The plugin is back after a restart: what its containers held is theirs again, if it is healthy.
+/// The plugin has registered again after a restart: healthy devices return to the containers that held them.
 void DeviceManager::resume(const std::string& resource, Now now) {
   const DeviceIds healthy = pool_.find(resource)->healthy();
   std::vector<std::string> ready;
@@ -201,7 +201,8 @@ std::optional<ResourceHints> DeviceManager::container_hints(const api::Pod& pod,
     if (resource == nullptr || limit.value() <= 0) continue;
     NumaSet known = 0;
     for (const auto& [id, device] : resource->devices) known |= nodes_of(device);
-    if (known == 0 || std::popcount(known) > admission::kNumaNodesMax) continue;  // without known nodes: none
+    // devices without known NUMA nodes give no hints
+    if (known == 0 || std::popcount(known) > admission::kNumaNodesMax) continue;
     const DeviceIds held = held_by_all(holdings_, name);
     const DeviceIds reuse = reusable(pod, container, name);
     auto& list = hints[name].emplace();
@@ -259,7 +260,7 @@ std::optional<std::string> DeviceManager::check_held(const Holding& held, const 
   }
   const DevicePool::Resource* known = pool_.find(resource);
   if (known == nullptr) return fmt::format("cannot allocate unregistered device {}", resource);
-  if (held.state == Holding::State::kAwaiting && !known->listed) return std::nullopt;  // its plugin may return
+  if (held.state == Holding::State::kAwaiting && !known->listed) return std::nullopt;  // the plugin may register again
   const DeviceIds healthy = known->healthy();
   if (healthy.empty()) {
     return fmt::format("no healthy devices present; cannot allocate unhealthy devices {}", resource);
@@ -426,6 +427,33 @@ std::map<std::string, std::int64_t, std::less<>> DeviceManager::in_use(const api
     }
   }
   return counts;
+}
+
+HeldDevice DeviceManager::described(const std::string& resource, const std::string& id) const {
+  HeldDevice made{.resource = resource, .id = id, .numa_nodes = {}};
+  const DevicePool::Resource* known = pool_.find(resource);
+  if (known == nullptr) return made;
+  if (const auto device = known->devices.find(id); device != known->devices.end())
+    made.numa_nodes = device->second.numa_nodes;
+  return made;
+}
+
+std::vector<HeldDevice> DeviceManager::held_by(std::string_view uid, std::string_view container) const {
+  std::vector<HeldDevice> devices;
+  const auto pod = holdings_.find(uid);
+  if (pod == holdings_.end()) return devices;
+  const auto held = pod->second.find(container);
+  if (held == pod->second.end()) return devices;
+  for (const auto& [resource, holding] : held->second)
+    for (const std::string& id : holding.ids) devices.push_back(described(resource, id));
+  return devices;
+}
+
+std::vector<HeldDevice> DeviceManager::healthy() const {
+  std::vector<HeldDevice> devices;
+  for (const std::string& resource : pool_.names())
+    for (const std::string& id : pool_.find(resource)->healthy()) devices.push_back(described(resource, id));
+  return devices;
 }
 
 void DeviceManager::prepare(const std::string& uid, const std::string& container, Prepared done, Now now) {

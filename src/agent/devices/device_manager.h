@@ -9,6 +9,7 @@
 
 #include "agent/contract/context.h"
 #include "agent/contract/device_ports.h"
+#include "agent/contract/held_resources.h"
 #include "agent/devices/device_holdings.h"
 #include "agent/devices/device_pool.h"
 #include "api/json/json.h"
@@ -59,6 +60,11 @@ class DeviceManager final : public admission::HintProvider {
   /// Devices handed out on the whole node, for each resource of which this pod holds some.
   std::map<std::string, std::int64_t, std::less<>> in_use(const api::Pod& pod) const;
 
+  /// The devices of one container, ordered by resource and id.
+  std::vector<HeldDevice> held_by(std::string_view uid, std::string_view container) const;
+  /// All healthy devices, held or not.
+  std::vector<HeldDevice> healthy() const;
+
   /// `listener` is called if the plugin did not allocate the devices of an admitted pod, so that the pod is rejected.
   void when_failed(
       std::function<void(const std::string& uid, const admission::AllocationFailure& why, Now now)> listener) {
@@ -70,16 +76,16 @@ class DeviceManager final : public admission::HintProvider {
   /// Calls `done` once everything the pod holds is allocated and this container's plugins are ready for its start; at
   /// once for a container without devices. Not called at all if the pod fails or is released before.
   void prepare(const std::string& uid, const std::string& container, Prepared done, Now now);
-  /// The pod has ended: its devices are free.
+  /// Frees the devices of a pod that has ended.
   void release(const std::string& uid);
-  /// Releases every pod but these.
+  /// Frees the devices of all pods but these.
   void keep_only(const std::set<std::string, std::less<>>& uids);
 
  private:
   struct Waiter {
     std::string container;
     Prepared done;
-    std::vector<std::string> to_prepare;  // resources whose plugin wants PreStartContainer, last first
+    std::vector<std::string> to_prepare;  // resources whose plugin requires PreStartContainer, last first
     bool begun = false;
     std::uint64_t call = 0;
   };
@@ -87,6 +93,7 @@ class DeviceManager final : public admission::HintProvider {
   std::optional<admission::AllocationFailure> take(const api::Pod& pod, const api::Container& container,
                                                    const std::string& resource, std::int64_t count,
                                                    const admission::TopologyHint& hint);
+  HeldDevice described(const std::string& resource, const std::string& id) const;
   std::optional<std::string> check_held(const Holding& held, const std::string& uid, std::string_view container,
                                         const std::string& resource, std::int64_t count) const;
   DeviceIds reusable(const api::Pod& pod, const api::Container& container, std::string_view resource) const;

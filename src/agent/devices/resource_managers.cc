@@ -83,8 +83,8 @@ void ResourceManagers::save() {
   if (pinning_.cpus) {
     const admission::CpuAssignments& cpus = pinning_.cpus->assignments();
     context_.host_commands.emplace_back(SaveCheckpoint{std::string(kCpuStateFile), to_text(cpus)});
-    if (cpus.shared != shared_told_) context_.host_commands.emplace_back(ShareCpus{cpus.shared.text()});
-    shared_told_ = cpus.shared;
+    if (cpus.shared != shared_sent_) context_.host_commands.emplace_back(ShareCpus{cpus.shared.text()});
+    shared_sent_ = cpus.shared;
   }
   if (pinning_.memory) {
     context_.host_commands.emplace_back(
@@ -116,6 +116,32 @@ Cpuset ResourceManagers::cpuset_of(const std::string& uid, const std::string& co
     set.memory_nodes = nodes.text();
   }
   return set;
+}
+
+HeldParts ResourceManagers::held_by(const std::string& uid, const std::string& container) const {
+  HeldParts held{.devices = devices_.held_by(uid, container), .cpus = {}, .memory = {}};
+  if (pinning_.cpus && pinning_.cpus->is_exclusive(uid, container))
+    for (const int cpu : pinning_.cpus->cpus_of(uid, container)) held.cpus.push_back(cpu);
+  if (!pinning_.memory) return held;
+  const auto& all = pinning_.memory->assignments().held;
+  const auto pod = all.find(uid);
+  if (pod == all.end()) return held;
+  const auto blocks = pod->second.find(container);
+  if (blocks == pod->second.end()) return held;
+  for (const admission::MemoryBlock& each : blocks->second)
+    held.memory.push_back({each.resource, each.size_bytes, {each.nodes.begin(), each.nodes.end()}});
+  return held;
+}
+
+HeldParts ResourceManagers::allocatable() const {
+  HeldParts all{.devices = devices_.healthy(), .cpus = {}, .memory = {}};
+  if (pinning_.cpus)
+    for (const int cpu : pinning_.cpus->assignable()) all.cpus.push_back(cpu);
+  if (!pinning_.memory) return all;
+  for (const auto& [node, numa] : pinning_.memory->assignments().nodes)
+    for (const auto& [resource, table] : numa.tables)
+      if (table.allocatable > 0) all.memory.push_back({resource, table.allocatable, {node}});
+  return all;
 }
 
 void ResourceManagers::release(const std::string& uid) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "agent/contract/context.h"
+#include "agent/contract/held_resources.h"
 #include "agent/contract/ports.h"
 #include "agent/devices/device_manager.h"
 #include "api/json/json.h"
@@ -25,6 +26,8 @@ struct Checkpoints {
   std::optional<std::string> devices;
   std::optional<std::string> cpus;
   std::optional<std::string> memory;
+  std::optional<std::string> allocated_pods = {};  // ResourceBook
+  std::optional<std::string> actuated_pods = {};   // ResourceBook of the resources in force
 };
 
 /// The policies for CPUs and memory, checked against the machine and against the saved state.
@@ -52,12 +55,16 @@ class ResourceManagers {
   admission::Answer allocate(const api::Pod& pod);
   /// The CPUs and NUMA nodes of a container of an admitted pod.
   Cpuset cpuset_of(const std::string& uid, const std::string& container) const;
+  /// The parts that a container of an admitted pod holds for itself.
+  HeldParts held_by(const std::string& uid, const std::string& container) const;
+  /// The parts of the node that pods can hold, held or not.
+  HeldParts allocatable() const;
   /// The pod has ended, or never starts.
   void release(const std::string& uid);
   /// Releases every pod but these.
   void keep_only(const std::set<std::string, std::less<>>& uids);
 
-  /// State for people and /debug/spillway: no contract.
+  /// Releases the resources of all pods but these.
   api::Json state(Now now) const;
 
  private:
@@ -66,7 +73,7 @@ class ResourceManagers {
   AgentContext& context_;
   DeviceManager& devices_;
   Pinning pinning_;
-  admission::CpuSet shared_told_;  // to the machine
+  admission::CpuSet shared_sent_;  // to the machine
 };
 
 }  // namespace spillway::agent

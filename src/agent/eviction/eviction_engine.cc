@@ -30,7 +30,9 @@ EvictionEngine::EvictionEngine(AgentContext& context, eviction::PassConfig confi
       reaction_(reaction),
       witness_(witness),
       metrics_(metrics),
+      readings_(context.options.eviction, config_.memory_estimator),
       victims_(context.options.eviction.cleanup_wait),
+      executor_(context, pods, decisions, readings_, metrics_, victims_, witness),
       relief_(context, config_, decisions.acts() ? context.options.eviction.relief : eviction::Relief::kOff),
       log_(context.log) {
   postpone_layout(config_, state_);
@@ -61,7 +63,7 @@ void EvictionEngine::drop(std::optional<client::ApiClient::TimerId>& timer) {
 void EvictionEngine::on_timer(EngineTimer timer, Now now) {
   const WitnessedStep step = take_down(timer, now);
   switch (timer) {
-    case EngineTimer::kLook:
+    case EngineTimer::kObserve:
       drop(timer_);
       observe(needs_pass(now) ? ObserveDepth::kWhole : ObserveDepth::kNodeMemory, now);
       return;
@@ -95,8 +97,8 @@ void EvictionEngine::on_pressure_wake(const PressureWake& event, Now now) {
   }
 }
 
-void EvictionEngine::look_at_everything(Now now) {
-  const WitnessedStep step = take_down(LookAtEverything{}, now);
+void EvictionEngine::observe_everything(Now now) {
+  const WitnessedStep step = take_down(ObserveEverything{}, now);
   pass_wanted_ = true;
   if (!in_flight_) observe(ObserveDepth::kWhole, now);
 }
@@ -117,13 +119,14 @@ void EvictionEngine::on_observed(const Observed& event, Now now, std::shared_ptr
     return;
   }
   learn(event, now);
-  escalate(now);
-  preempt_graces(now);
-  mind_victims(now);
-  if (relief_.waits(now) && emergency_with(kHardGrace, now)) relief_.end_wait();
-  if (reclaim_ && std::ranges::any_of(memory_thresholds_met(), &eviction::Threshold::is_hard)) supersede_reclaim();
+  executor_.hasten(state_.thresholds, now);
+  if (executor_.check_overdue(now)) pass_wanted_ = true;
+  if (relief_.waits(now) && readings_.is_emergency(kHardGrace, now.mono)) relief_.end_wait();
+  if (reclaim_ &&
+      std::ranges::any_of(readings_.memory_thresholds_met(state_.thresholds), &eviction::Threshold::is_hard))
+    supersede_reclaim();
   if (event.depth == ObserveDepth::kWhole) {
-    last_summary_ = summary ? std::move(summary) : std::make_shared<const api::Summary>(*event.summary);
+    readings_.set_whole(summary ? std::move(summary) : std::make_shared<const api::Summary>(*event.summary));
     relieve(now);
     const bool is_waiting = reclaim_ || relief_.waits(now);
     if (recheck && reclaim_) {
@@ -131,19 +134,17 @@ void EvictionEngine::on_observed(const Observed& event, Now now, std::shared_ptr
     } else if (needs_pass(now) || (asked == ObserveDepth::kWhole && victims_.empty() && !is_waiting)) {
       run_pass(now);
     }
-  } else if (needs_pass(now) || relief_.is_due(state_.thresholds, seen_, now)) {
+  } else if (needs_pass(now) || relief_.is_due(state_.thresholds, readings_.seen(), now)) {
     observe(ObserveDepth::kWhole, now);
   }
-  look_again(now);
+  observe_or_schedule(now);
 }
 
 /// Stores the observed numbers, before and independent of any decision.
 void EvictionEngine::learn(const Observed& event, Now now) {
   last_failed_ = false;
-  seen_ = eviction::observe(*event.summary, config_.memory_estimator);
-  if (const auto& memory = seen_[eviction::Signal::kMemoryAvailable]) fall_.add(Bytes{memory->available}, now.mono);
-  forecast_.add(seen_, now.mono);
-  log_.report_crossings(memory_thresholds_met());
+  readings_.add(*event.summary, now.mono);
+  log_.report_crossings(readings_.memory_thresholds_met(state_.thresholds));
   if (event.layout && !state_.layout) {
     const std::string warning = adopt_layout(config_, *event.layout, state_);
     if (!warning.empty()) context_.log.warning("eviction thresholds", {{"warning", warning}});
@@ -151,13 +152,13 @@ void EvictionEngine::learn(const Observed& event, Now now) {
   if (event.depth != ObserveDepth::kWhole) return;
   metrics_.set_estimates(eviction::memory_estimates(*event.summary, state_.thresholds), config_.memory_estimator);
   for (const eviction::Signal signal : eviction::kSignals) {
-    if (const auto left = forecast_.seconds_to_threshold(signal, state_.thresholds, now.mono)) {
+    if (const auto left = readings_.forecast().seconds_to_threshold(signal, state_.thresholds, now.mono)) {
       metrics_.set_forecast(signal, *left);
     }
   }
 }
 
-void EvictionEngine::look_again(Now now) {
+void EvictionEngine::observe_or_schedule(Now now) {
   if (in_flight_) return;
   if (reclaim_ && reclaim_->answered && !reclaim_->recheck_id) {
     observe(ObserveDepth::kWhole, now);
@@ -172,7 +173,7 @@ void EvictionEngine::look_again(Now now) {
 bool EvictionEngine::needs_pass(Now now) const {
   if (reclaim_ || relief_.waits(now)) return false;
   if (!victims_.empty()) {
-    if (!victims_.give_way(hard_met(state_.thresholds, seen_), seen_, now.mono)) return false;
+    if (!victims_.give_way(hard_met(state_.thresholds, readings_.seen()), readings_.seen(), now.mono)) return false;
     return !last_pass_ || now.mono - *last_pass_ >= kHelplessInterval;
   }
   if (!last_pass_ || pass_wanted_) return true;
@@ -180,39 +181,27 @@ bool EvictionEngine::needs_pass(Now now) const {
   const auto grace_end = state_.grace.next_end(*last_pass_);
   if (grace_end && *grace_end <= now.mono) return true;
   // Signals that were not observed this time count as unchanged.
-  const auto looked_at = [this](const eviction::Threshold& threshold) { return seen_[threshold.signal].has_value(); };
-  if (!std::ranges::equal(thresholds_met(state_.thresholds, seen_, eviction::Reclaim::kWithout),
-                          met_at_pass_ | std::views::filter(looked_at), eviction::same_threshold))
+  const auto is_observed = [this](const eviction::Threshold& threshold) {
+    return readings_.seen()[threshold.signal].has_value();
+  };
+  if (!std::ranges::equal(thresholds_met(state_.thresholds, readings_.seen(), eviction::Reclaim::kWithout),
+                          reached_at_pass_ | std::views::filter(is_observed), eviction::same_threshold))
     return true;
   return nobody_to_evict_ && now.mono - *last_pass_ >= kHelplessInterval;
-}
-
-std::vector<eviction::Threshold> EvictionEngine::memory_thresholds_met() const {
-  std::vector<eviction::Threshold> met = thresholds_met(state_.thresholds, seen_, eviction::Reclaim::kWithout);
-  std::erase_if(met, [](const eviction::Threshold& threshold) { return !is_memory(threshold.signal); });
-  return met;
 }
 
 Duration EvictionEngine::next_interval(Now now) const {
   const ObserveOptions& options = context_.options.eviction.observe;
   if (last_failed_) return options.interval_max;
-  std::optional<Bytes> headroom;
-  for (const eviction::Threshold& threshold : state_.thresholds) {
-    const auto& observation = seen_[threshold.signal];
-    if (!is_memory(threshold.signal) || !observation) continue;
-    const auto limit = amount_of(threshold.value, observation->capacity);
-    if (!limit) continue;
-    const Bytes left = Bytes{observation->available} - limit->bytes();
-    if (left >= Bytes{0}) headroom = std::min(left, headroom.value_or(left));
-  }
+  const std::optional<Bytes> headroom = readings_.memory_headroom(state_.thresholds);
   Duration interval = options.interval_max;
   if (headroom && !reaction_watches_) {
-    interval = observe_interval(*headroom, fall_.steepest_per_second(now.mono, kFallMemory), options);
+    interval = observe_interval(*headroom, readings_.fall().steepest_per_second(now.mono, kFallMemory), options);
   }
   // Disks and processes: at half the time in which they would run short.
   for (const eviction::Signal signal : eviction::kSignals) {
-    if (is_memory(signal) || !seen_[signal]) continue;
-    const auto left = forecast_.seconds_to_threshold(signal, state_.thresholds, now.mono);
+    if (is_memory(signal) || !readings_.seen()[signal]) continue;
+    const auto left = readings_.forecast().seconds_to_threshold(signal, state_.thresholds, now.mono);
     if (!left || *left <= 0 || *left > 60) continue;
     const auto half = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*left / 2));
     interval = std::min(interval, std::max<Duration>(half, kHelplessInterval));
@@ -230,7 +219,7 @@ Duration EvictionEngine::pass_interval(Now now) const {
   Duration interval = longest;
   for (const eviction::Signal signal : eviction::kSignals) {
     if (is_memory(signal)) continue;
-    const auto left = forecast_.seconds_to_threshold(signal, state_.thresholds, now.mono);
+    const auto left = readings_.forecast().seconds_to_threshold(signal, state_.thresholds, now.mono);
     if (!left || *left <= 0 || *left / 2 >= std::chrono::duration<double>(longest).count()) continue;
     interval = std::min(interval, std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*left / 2)));
   }
@@ -244,71 +233,12 @@ void EvictionEngine::schedule(Now now) {
     due = std::min(due, std::max(now.mono, *last_pass_ + pass_interval(now)));
     if (const auto grace_end = state_.grace.next_end(now.mono)) due = std::min(due, *grace_end);
   }
-  timer_ = set_timer(EngineTimer::kLook, due);
-}
-
-bool EvictionEngine::emergency_with(Duration grace, Now now) const {
-  const auto& memory = seen_[eviction::Signal::kMemoryAvailable];
-  if (!memory) return false;
-  const Bytes fall = fall_.steepest_per_second(now.mono, kRecentFall);
-  return is_emergency(Bytes{memory->available}, context_.options.eviction.blind_zone, fall, grace + kKillMargin);
-}
-
-/// A long grace is cut by a hard threshold first; SIGKILL at once is for memory that does not last a hard one's grace.
-void EvictionEngine::escalate(Now now) {
-  for (Victim& victim : victims_.dying()) {
-    const Duration left = std::clamp<Duration>(victim.grace_end - now.mono, Duration{}, kHardGrace);
-    if (!victim.killed && emergency_with(left, now)) take_grace(victim);
-  }
-}
-
-void EvictionEngine::take_grace(Victim& victim) {
-  victim.killed = true;
-  metrics_.emergencies.add();
-  context_.log.warning("taking the grace from a pod being evicted", {{"pod_uid", victim.action.uid}});
-  if (witness_ != nullptr) witness_->on_ending();
-  pods_.kill_now(victim.action.uid);
-}
-
-/// A hard threshold does not wait for the long grace of a soft eviction.
-void EvictionEngine::preempt_graces(Now now) {
-  if (victims_.empty() || hard_met(state_.thresholds, seen_) == HardMet::kNone) return;
-  for (Victim& victim : victims_.dying()) {
-    if (victim.killed || victim.grace_end <= now.mono + kHardGrace) continue;
-    victim.grace_end = now.mono + kHardGrace;
-    victim.action.grace_period_seconds = eviction::kHardGraceSeconds;
-    victim.frees_memory = is_memory(victim.signal());
-    metrics_.shortened_graces.add();
-    context_.log.warning("a hard threshold shortens the grace of a soft eviction",
-                         {{"pod", victim.action.pod.text()}, {"pod_uid", victim.action.uid}});
-    decisions_.add_aftermath(
-        {.uid = victim.action.uid, .at = now.wall, .facts = {{"grace_shortened_to_seconds", kStopSecondsMin}}});
-    if (witness_ != nullptr) witness_->on_ending();
-    pods_.evict(victim.action, Urgency::kGrace, now);
-  }
-}
-
-void EvictionEngine::mind_victims(Now now) {
-  for (const Victim& victim : victims_.take_exceeded(now.mono)) {
-    if (decisions_.acts()) record_exceeded_grace(context_, victim.action, now);
-  }
-  const std::size_t gave_up = victims_.give_up(now.mono);
-  if (gave_up == 0) return;
-  context_.log.warning("evicted pod did not end in time", {{"pods", gave_up}});
-  if (victims_.empty()) pass_wanted_ = true;
+  timer_ = set_timer(EngineTimer::kObserve, due);
 }
 
 void EvictionEngine::on_pod_finished(const std::string& uid, Now now) {
   const WitnessedStep step = take_down(PodFinished{uid}, now);
-  const std::optional<Victim> victim = victims_.finish(uid);
-  if (!victim) return;
-  if (decisions_.acts()) {
-    decisions_.add_aftermath(
-        {.uid = uid,
-         .at = now.wall,
-         .facts = {{std::string(kGoneAfterFact), std::chrono::duration<double>(now.mono - victim->since).count()}}});
-  }
-  if (!victims_.empty()) return;
+  if (!executor_.finish(uid, now) || !victims_.empty()) return;
   pass_wanted_ = true;
   // An observation under way may show the node as it was while the pod lived: its answer is not awaited.
   const bool recheck = reclaim_ && in_flight_ && reclaim_->recheck_id == in_flight_->id;
@@ -316,10 +246,12 @@ void EvictionEngine::on_pod_finished(const std::string& uid, Now now) {
   if (recheck) reclaim_->recheck_id = last_id_;
 }
 
-std::optional<policy::Decision> EvictionEngine::standing(Now now) const {
-  if (!last_summary_) return std::nullopt;
-  const auto acting = state_.met_before.empty() ? eviction::Signal::kMemoryAvailable : state_.met_before.front().signal;
-  policy::Decision decision = eviction::standing(config_, state_, *last_summary_, pods_.active(), acting, now);
+std::optional<policy::Decision> EvictionEngine::current_decision(Now now) const {
+  if (!readings_.summary()) return std::nullopt;
+  const auto acting =
+      state_.crossed_before.empty() ? eviction::Signal::kMemoryAvailable : state_.crossed_before.front().signal;
+  policy::Decision decision =
+      eviction::current_decision(config_, state_, *readings_.summary(), pods_.active(), acting, now);
   if (!victims_.empty()) {
     decision.verdict = policy::Verdict::kWaits;
     decision.reasons.insert(decision.reasons.begin(), {policy::ReasonCode::kEvictionInProgress, {}});
@@ -330,7 +262,7 @@ std::optional<policy::Decision> EvictionEngine::standing(Now now) const {
     decision.reasons.push_back(blind_zone_reason(each));
   }
   for (const eviction::Signal signal : eviction::kSignals) {
-    const auto left = forecast_.seconds_to_threshold(signal, state_.thresholds, now.mono);
+    const auto left = readings_.forecast().seconds_to_threshold(signal, state_.thresholds, now.mono);
     for (policy::Reason& reason : decision.reasons) {
       if (!left || *left <= 0 || *left > 1e9 || reason.code != policy::ReasonCode::kThresholdNotMet) continue;
       if (policy::text_fact(reason, "signal") != to_string(signal)) continue;
@@ -343,8 +275,8 @@ std::optional<policy::Decision> EvictionEngine::standing(Now now) const {
 api::Json EvictionEngine::state(Now now) const {
   api::Json conditions = api::Json::array();
   for (const eviction::Condition each : state_.conditions.list()) conditions.if_array()->emplace_back(to_string(each));
-  api::Json met = api::Json::array();
-  for (const eviction::Threshold& each : met_at_pass_) met.if_array()->emplace_back(to_string(each.signal));
+  api::Json reached = api::Json::array();
+  for (const eviction::Threshold& each : reached_at_pass_) reached.if_array()->emplace_back(to_string(each.signal));
   api::Json victims = api::Json::array();
   for (const Victim& each : victims_.dying()) {
     victims.if_array()->push_back(api::Json::object({{"killed", each.killed},
@@ -357,12 +289,12 @@ api::Json EvictionEngine::state(Now now) const {
                                        {"passAgeSeconds", age_of(last_pass_, now)},
                                        {"reclaiming", reclaim_.has_value()},
                                        {"relieving", relief_.is_under_way()},
-                                       {"thresholdsMet", std::move(met)},
+                                       {"thresholdsMet", std::move(reached)},
                                        {"victims", std::move(victims)},
                                        {"watchedByThread", reaction_watches_}});
-  if (last_summary_ && last_summary_->node.memory && last_summary_->node.memory->time) {
+  if (readings_.summary() && readings_.summary()->node.memory && readings_.summary()->node.memory->time) {
     state["observationAgeSeconds"] =
-        std::chrono::duration<double>(now.wall - *last_summary_->node.memory->time).count();
+        std::chrono::duration<double>(now.wall - *readings_.summary()->node.memory->time).count();
   }
   return state;
 }

@@ -11,12 +11,12 @@
 #include "agent/contract/decision_log.h"
 #include "agent/contract/evictable_pods.h"
 #include "agent/contract/ports.h"
-#include "agent/eviction/eviction_forecast.h"
+#include "agent/eviction/eviction_executor.h"
 #include "agent/eviction/eviction_log.h"
 #include "agent/eviction/eviction_metrics.h"
+#include "agent/eviction/eviction_readings.h"
 #include "agent/eviction/eviction_victims.h"
 #include "agent/eviction/eviction_witness.h"
-#include "agent/eviction/fall_rate.h"
 #include "agent/eviction/reaction.h"
 #include "agent/eviction/relief_rounds.h"
 #include "api/json/json.h"
@@ -49,7 +49,7 @@ class EvictionEngine {
   /// A plan is out of date once pods are added or removed.
   void on_pods_changed(Now now);
   /// Observes the whole machine now: it may have found pods unknown to it.
-  void look_at_everything(Now now);
+  void observe_everything(Now now);
   /// An eviction of an earlier instance that is being finished: the next victim waits for it.
   void resume(const JournalEntry& decided, Now now);
   /// The machine acted by itself: the engine evaluates the same numbers and continues as after a pass.
@@ -68,11 +68,11 @@ class EvictionEngine {
   /// Called when the reported conditions have changed.
   void when_conditions_change(std::function<void(Now now)> listener) { on_conditions_ = std::move(listener); }
 
-  std::shared_ptr<const api::Summary> last_summary() const { return last_summary_; }
+  std::shared_ptr<const api::Summary> last_summary() const { return readings_.summary(); }
 
   /// The present state: why no pod is being evicted, or which one is, and which would be next. nullopt: nothing was
   /// observed yet.
-  std::optional<policy::Decision> standing(Now now) const;
+  std::optional<policy::Decision> current_decision(Now now) const;
 
   /// State for people and /debug/spillway: no contract.
   api::Json state(Now now) const;
@@ -94,32 +94,25 @@ class EvictionEngine {
   // eviction_engine.cc: when to observe, and what an observation leads to.
   void observe(ObserveDepth depth, Now now);
   void give_up_observation(Now now);
-  void look_again(Now now);
+  void observe_or_schedule(Now now);
   void schedule(Now now);
   void learn(const Observed& event, Now now);
   /// True if the last pass is too old, or inputs have changed since.
   bool needs_pass(Now now) const;
-  std::vector<eviction::Threshold> memory_thresholds_met() const;
   Duration next_interval(Now now) const;
   Duration pass_interval(Now now) const;
-  void escalate(Now now);
-  void take_grace(Victim& victim);
-  void preempt_graces(Now now);
-  void mind_victims(Now now);
-  bool emergency_with(Duration grace, Now now) const;
 
   // eviction_pass.cc: passes, and what follows from them.
   void run_pass(Now now);
   std::vector<const api::Pod*> active() const;
   bool claim();
-  void record(JournalEntry entry);
   /// Every active pod that has not been chosen before.
   std::vector<const api::Pod*> candidates() const;
   enum class OnPressure { kChoose, kMayRelieve };
-  eviction::PassResult judge(const api::Summary& summary, std::span<const api::Pod* const> active, OnPressure then,
-                             Now now);
+  eviction::PassResult evaluate(const api::Summary& summary, std::span<const api::Pod* const> active, OnPressure then,
+                                Now now);
   void conclude(const eviction::PassResult& result, const eviction::ConditionSet& before, Now now);
-  void settle(eviction::PassResult& result, Now now);
+  void execute(eviction::PassResult& result, Now now);
   void begin_reclaim(eviction::PassResult result, Now now);
   void end_reclaim(const api::Summary* after, Now now);
   void give_up_reclaim(Now now);
@@ -129,15 +122,6 @@ class EvictionEngine {
   /// longer.
   void relieve(Now now);
 
-  /// The act that the machine has carried out already.
-  struct Done {
-    Urgency urgency{};
-    Duration took{};  // from the reading to the signal
-  };
-
-  /// `done`: the executed reaction of the machine; nullopt: decide and act now.
-  void carry_out(const eviction::EvictPod& action, const eviction::PassResult& result, std::optional<Done> done,
-                 Now now);
   void publish_plan();
 
   AgentContext& context_;
@@ -150,18 +134,16 @@ class EvictionEngine {
   std::function<void(Now)> on_conditions_;
 
   eviction::PassState state_;
-  FallRate fall_;
-  EvictionForecast forecast_;
+  EvictionReadings readings_;
   Victims victims_;
+  EvictionExecutor executor_;
   std::optional<PendingReclaim> reclaim_;
   ReliefRounds relief_;
-  std::shared_ptr<const api::Summary> last_summary_;
-  eviction::Observations seen_;                   // the last observation, of the whole machine or of its memory
-  std::vector<eviction::Threshold> met_at_pass_;  // in the last pass
+  std::vector<eviction::Threshold> reached_at_pass_;  // in the last pass
   std::optional<Instant> last_pass_;
   std::optional<Instant> threshold_event_at_;
   bool pass_wanted_ = false;
-  bool nobody_to_evict_ = false;  // although a threshold that may act was met in the last pass
+  bool nobody_to_evict_ = false;  // no pod may be evicted, although a threshold was reached in the last pass
 
   std::uint64_t last_id_ = 0;
   std::optional<Observe> in_flight_;

@@ -23,7 +23,7 @@ class EvictionForecast {
                                              Instant now) const;
 
  private:
-  friend struct RecordFields;  // recordings keep what it remembers
+  friend struct RecordFields;  // part of the engine's state in recordings
 
   static constexpr std::size_t kSamples = 16;
 

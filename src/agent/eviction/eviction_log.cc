@@ -4,9 +4,9 @@
 
 namespace spillway::agent {
 
-void EvictionLog::report_crossings(std::span<const eviction::Threshold> met) {
+void EvictionLog::report_crossings(std::span<const eviction::Threshold> reached) {
   std::set<std::string> crossed;
-  for (const eviction::Threshold& threshold : met) {
+  for (const eviction::Threshold& threshold : reached) {
     std::string text = eviction::describe(threshold);
     if (!crossed_.contains(text)) log_.info("threshold crossed", {{"threshold", text}});
     crossed.insert(std::move(text));

@@ -19,8 +19,8 @@ class EvictionLog {
  public:
   explicit EvictionLog(const telemetry::Log& log) : log_(log) {}
 
-  /// Logs each memory threshold once, when it is crossed. `met`: those that are met now.
-  void report_crossings(std::span<const eviction::Threshold> met);
+  /// Logs each memory threshold once, when it is crossed. `reached`: those that are met now.
+  void report_crossings(std::span<const eviction::Threshold> reached);
 
   /// Logs the result of a reclaim. While a disk is full a pass reclaims again each second, in vain: that is one line.
   void report_reclaimed(const ReclaimOutcome& outcome);

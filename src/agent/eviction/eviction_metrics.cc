@@ -12,7 +12,7 @@ EvictionMetrics::EvictionMetrics(telemetry::Registry* registry) : registry_(regi
   emergencies = registry_->counter("spillway_emergency_evictions_total", "Evictions without grace");
   shortened_graces = registry_->counter("spillway_eviction_graces_shortened_total",
                                         "Graces of soft evictions cut short because a hard threshold was met");
-  reclaims = registry_->counter("spillway_node_reclaims_total", "Times the node freed what it could by itself");
+  reclaims = registry_->counter("spillway_node_reclaims_total", "Reclaims of disk space or inodes before an eviction");
   relieved_bytes = registry_->counter("spillway_memory_relief_bytes_total",
                                       "Page cache reclaimed from pods before an eviction for memory");
 }
@@ -51,7 +51,7 @@ void EvictionMetrics::set_estimates(const std::vector<eviction::MemoryEstimate>&
         .set(static_cast<double>(each.available_bytes - by->available_bytes));
     telemetry::Counter disagreements = registry_->counter(
         "spillway_memory_estimate_disagreements_total",
-        "Whole observations in which an estimator judged memory pressure otherwise than the one in use",
+        "Whole observations in which an estimator decided otherwise about memory pressure than the one in use",
         {{"estimator", name}});
     if (each.pressure != by->pressure) disagreements.add();
   }
@@ -62,9 +62,10 @@ void EvictionMetrics::set_forecast(eviction::Signal signal, double seconds_to_th
   const auto slot = static_cast<std::size_t>(signal);
   if (!forecast_known_[slot]) {
     forecast_known_[slot] = true;
-    forecasts_[slot] = registry_->gauge("spillway_forecast_seconds_to_threshold",
-                                        "Seconds until the nearest threshold is met if the last half minute goes on",
-                                        {{"signal", to_string(signal)}});
+    forecasts_[slot] =
+        registry_->gauge("spillway_forecast_seconds_to_threshold",
+                         "Seconds until the nearest threshold is met at the rate of the last half minute",
+                         {{"signal", to_string(signal)}});
   }
   forecasts_[slot].set(seconds_to_threshold);
 }

@@ -15,13 +15,13 @@ WitnessedStep EvictionEngine::take_down(EngineInputRef input, Now now) {
 
 EvictionSnapshot EvictionEngine::snapshot() const {
   return {.state = state_,
-          .fall = fall_,
-          .forecast = forecast_,
+          .fall = readings_.fall(),
+          .forecast = readings_.forecast(),
           .dying = victims_.dying(),
           .given_up = victims_.given_up(),
-          .last_summary = last_summary_,
-          .seen = seen_,
-          .met_at_pass = met_at_pass_,
+          .last_summary = readings_.summary(),
+          .seen = readings_.seen(),
+          .reached_at_pass = reached_at_pass_,
           .last_pass = last_pass_,
           .threshold_event_at = threshold_event_at_,
           .pass_wanted = pass_wanted_,
@@ -44,14 +44,11 @@ void EvictionEngine::restore(const EvictionSnapshot& snapshot, Now now) {
     state_.thresholds = fresh.thresholds;
   }
   const auto is_gone = [this](const eviction::Threshold& each) { return !contains(state_.thresholds, each); };
-  std::erase_if(state_.met_before, is_gone);
-  fall_ = snapshot.fall;
-  forecast_ = snapshot.forecast;
+  std::erase_if(state_.crossed_before, is_gone);
+  readings_.restore(snapshot.fall, snapshot.forecast, snapshot.seen, snapshot.last_summary);
   victims_.restore(snapshot.dying, snapshot.given_up);
-  last_summary_ = snapshot.last_summary;
-  seen_ = snapshot.seen;
-  met_at_pass_ = snapshot.met_at_pass;
-  std::erase_if(met_at_pass_, is_gone);
+  reached_at_pass_ = snapshot.reached_at_pass;
+  std::erase_if(reached_at_pass_, is_gone);
   last_pass_ = snapshot.last_pass;
   threshold_event_at_ = snapshot.threshold_event_at;
   pass_wanted_ = snapshot.pass_wanted;

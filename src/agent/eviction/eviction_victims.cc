@@ -20,13 +20,13 @@ bool is_of_disk(eviction::Signal signal) {
 }  // namespace
 
 HardMet hard_met(std::span<const eviction::Threshold> thresholds, const eviction::Observations& seen) {
-  HardMet met = HardMet::kNone;
+  HardMet reached = HardMet::kNone;
   for (const eviction::Threshold& threshold : thresholds) {
     if (!threshold.is_hard() || !is_met(threshold, seen, eviction::Reclaim::kWithout)) continue;
     if (!is_of_disk(threshold.signal)) return HardMet::kOthers;
-    met = HardMet::kDisksOnly;
+    reached = HardMet::kDisksOnly;
   }
-  return met;
+  return reached;
 }
 
 eviction::Signal Victim::signal() const {
@@ -57,10 +57,10 @@ bool Victims::any_frees_memory() const {
   return std::ranges::any_of(dying_, &Victim::frees_memory);
 }
 
-bool Victims::give_way(HardMet met, const eviction::Observations& seen, Instant now) const {
-  if (met == HardMet::kNone) return false;
+bool Victims::give_way(HardMet reached, const eviction::Observations& seen, Instant now) const {
+  if (reached == HardMet::kNone) return false;
   return std::ranges::all_of(dying_, [&](const Victim& victim) {
-    if (met == HardMet::kDisksOnly && is_of_disk(victim.signal())) return false;
+    if (reached == HardMet::kDisksOnly && is_of_disk(victim.signal())) return false;
     if (now < victim.grace_end + kOverdue) return false;
     const auto& observation = seen[victim.signal()];
     return !victim.available_then || !observation || observation->available <= *victim.available_then;
@@ -80,7 +80,7 @@ std::vector<Victim> Victims::take_exceeded(Instant now) {
 std::size_t Victims::give_up(Instant now) {
   return std::erase_if(dying_, [&](const Victim& victim) {
     const eviction::CleanupWait wait{.since = victim.kill_deadline(), .limit = cleanup_wait_};
-    if (wait.judge(eviction::Cleanup::kUnfinished, now) != eviction::WaitState::kTimedOut) return false;
+    if (wait.evaluate(eviction::Cleanup::kUnfinished, now) != eviction::WaitState::kTimedOut) return false;
     given_up_.insert(victim.action.uid);
     return true;
   });

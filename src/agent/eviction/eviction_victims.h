@@ -16,7 +16,7 @@
 
 namespace spillway::agent {
 
-/// The sort of hard thresholds that are met.
+/// Kinds of signals whose hard thresholds are reached.
 enum class HardMet { kNone, kDisksOnly, kOthers };
 
 HardMet hard_met(std::span<const eviction::Threshold> thresholds, const eviction::Observations& seen);
@@ -27,8 +27,8 @@ struct Victim {
   Instant grace_end;
   bool killed = false;        // without grace
   bool frees_memory = false;  // soon: evicted for memory, with no more than the grace of a hard threshold
-  std::optional<std::int64_t> available_then;  // value of the signal it is evicted for; of memory, if it is for none
-  bool exceeded_grace = false;                 // reported already
+  std::optional<std::int64_t> available_then;  // value of the signal that caused the eviction, or of memory if none did
+  bool exceeded_grace = false;                 // the report about its late end has been written
 
   eviction::Signal signal() const;
   /// The end of the runtime's time to end the pod: 10 s or half as long again as its grace, whichever is more.
@@ -55,11 +55,11 @@ class Victims {
   /// True if the next pass may begin although victims are left: each of them is three seconds overdue, and nothing has
   /// become free since it was chosen. A disk is freed only after its pod has ended: if nothing else is short, the wait
   /// for a pod that fills a disk is as long as for any pod.
-  bool give_way(HardMet met, const eviction::Observations& seen, Instant now) const;
+  bool give_way(HardMet reached, const eviction::Observations& seen, Instant now) const;
 
   /// Victims whose runtime has exceeded their grace, each once.
   std::vector<Victim> take_exceeded(Instant now);
-  /// Stops waiting for pods that are not gone long after they were killed. Returns how many.
+  /// Stops waiting for pods that still exist long after they were killed. Returns their number.
   std::size_t give_up(Instant now);
 
   const std::set<std::string, std::less<>>& given_up() const { return given_up_; }
@@ -69,7 +69,7 @@ class Victims {
     given_up_ = std::move(given_up);
   }
 
-  /// Chosen before and still there: to choose it again would free nothing.
+  /// True for a pod that was chosen before and has not ended: choosing it again would free nothing.
   bool is_known(const std::string& uid) const;
 
  private:

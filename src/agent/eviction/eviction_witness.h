@@ -27,7 +27,7 @@ namespace spillway::agent {
 
 /// The timers of the engine: the next observation, an observation without an answer, a node that frees nothing, a new
 /// plan.
-enum class EngineTimer { kLook, kNoAnswer, kReclaim, kPlan };
+enum class EngineTimer { kObserve, kNoAnswer, kReclaim, kPlan };
 
 struct EngineStarted {};
 
@@ -37,15 +37,15 @@ struct PodFinished {
 
 struct PodsChanged {};
 
-struct LookAtEverything {};
+struct ObserveEverything {};
 
 /// All inputs of an engine. JournalEntry: an eviction that is resumed.
 using EngineInput = std::variant<EngineStarted, Observed, Reclaimed, PressureWake, PodFinished, PodsChanged,
-                                 LookAtEverything, JournalEntry, Reacted, EngineTimer, Relieved>;
-/// The same by reference, during the input.
+                                 ObserveEverything, JournalEntry, Reacted, EngineTimer, Relieved>;
+/// EngineInput by reference, valid during the input.
 using EngineInputRef =
     std::variant<EngineStarted, const Observed*, const Reclaimed*, const PressureWake*, PodFinished, PodsChanged,
-                 LookAtEverything, const JournalEntry*, const Reacted*, EngineTimer, const Relieved*>;
+                 ObserveEverything, const JournalEntry*, const Reacted*, EngineTimer, const Relieved*>;
 
 /// An engine's state between two inputs, without its configuration and its pods.
 struct EvictionSnapshot {
@@ -56,7 +56,7 @@ struct EvictionSnapshot {
   std::set<std::string, std::less<>> given_up;
   std::shared_ptr<const api::Summary> last_summary;
   eviction::Observations seen;
-  std::vector<eviction::Threshold> met_at_pass;
+  std::vector<eviction::Threshold> reached_at_pass;
   std::optional<Instant> last_pass;
   std::optional<Instant> threshold_event_at;
   bool pass_wanted = false;
@@ -83,7 +83,7 @@ class EvictionWitness {
   /// The end of the input that on_input() began.
   virtual void on_end() = 0;
 
-  /// The pods it sees.
+  /// The pods that the engine reads from its port.
   virtual void on_pods(std::span<const api::Pod* const> pods) = 0;
   /// The result of Reaction::claim().
   virtual void on_claim(bool claimed) = 0;
@@ -93,7 +93,7 @@ class EvictionWitness {
   virtual void on_ending() = 0;
 };
 
-/// One input, from its beginning to its end. Null: no witness.
+/// Brackets one input: calls the witness at its beginning and its end. Null: no witness.
 class WitnessedStep {
  public:
   explicit WitnessedStep(EvictionWitness* witness) : witness_(witness) {}

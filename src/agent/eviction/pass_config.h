@@ -12,8 +12,8 @@
 
 namespace spillway::agent {
 
-/// The guard is one of the thresholds. Those that can never be met, or that the kernel's OOM killer may act before, are
-/// named in the log. kInvalid: a threshold that cannot be.
+/// The guard is one of the thresholds. Thresholds that can never be reached, or that the kernel's OOM killer may act
+/// before, are named in the log. kInvalid: a threshold that cannot be.
 Result<eviction::PassConfig> pass_config_of(const EvictionOptions& options, const MachineInfo& machine,
                                             std::string node_name, const telemetry::Log& log);
 

@@ -86,7 +86,7 @@ void set_left(api::MemoryStats& stats, const MemoryLeft& left, WallTime at) {
   stats.time = std::max(at, stats.time.value_or(at) + microseconds(1));  // newer, whatever the wall clock did
 }
 
-/// The container's entry, made if there is none.
+/// Finds the container's entry, or adds one.
 api::ContainerStats& entry_of(api::PodStats& pod, const std::string& container) {
   const auto found = std::ranges::find(pod.containers, container, &api::ContainerStats::name);
   if (found != pod.containers.end()) return *found;
@@ -139,10 +139,10 @@ ReactionPlan plan_reaction(const AgentOptions& options, const eviction::PassStat
     const auto capacity = capacity_of(seen[threshold.signal]);
     if (!capacity) continue;
     const auto reclaim =
-        contains(state.met_before, threshold) ? eviction::Reclaim::kWithMinimum : eviction::Reclaim::kWithout;
-    const auto below = met_below(threshold, *capacity, reclaim);
+        contains(state.crossed_before, threshold) ? eviction::Reclaim::kWithMinimum : eviction::Reclaim::kWithout;
+    const auto below = crossed_below(threshold, *capacity, reclaim);
     if (!below) continue;
-    (threshold.is_hard() ? plan.act : plan.look).push_back({threshold.signal, Bytes{*below}});
+    (threshold.is_hard() ? plan.act : plan.wake).push_back({threshold.signal, Bytes{*below}});
   }
   if (plan.act.empty()) return plan;
   std::vector<const api::Pod*> order(active.begin(), active.end());
@@ -152,14 +152,14 @@ ReactionPlan plan_reaction(const AgentOptions& options, const eviction::PassStat
   plan.candidates.reserve(order.size());
   for (const api::Pod* pod : order) {
     ReactionPlan::Candidate candidate{
-        .uid = pod->metadata.uid, .standing = eviction::standing_of(*pod), .inactive_file = {}, .entry = {}};
+        .uid = pod->metadata.uid, .key = eviction::memory_standing_of(*pod), .inactive_file = {}, .entry = {}};
     const auto known = stats.find(candidate.uid);
     if (known != stats.end() && known->second->memory) {
       const api::MemoryStats& memory = *known->second->memory;
       if (memory.usage_bytes && memory.working_set_bytes && *memory.usage_bytes >= *memory.working_set_bytes)
         candidate.inactive_file = Bytes{static_cast<std::int64_t>(*memory.usage_bytes - *memory.working_set_bytes)};
     }
-    if (!candidate.standing.spared) candidate.entry = PreparedEntry(open_entry(options, *pod, plan.act.front().signal));
+    if (!candidate.key.spared) candidate.entry = PreparedEntry(open_entry(options, *pod, plan.act.front().signal));
     plan.candidates.push_back(std::move(candidate));
   }
   return plan;

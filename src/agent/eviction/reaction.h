@@ -28,7 +28,7 @@ namespace spillway::agent {
 class PreparedEntry {
  public:
   PreparedEntry() = default;
-  /// Prepares `entry` but for its time, its emergency flag and the available amount.
+  /// Prepares the line of `entry`, except for its time, its emergency flag and the available amount.
   explicit PreparedEntry(JournalEntry entry);
 
   /// Ends in a newline.
@@ -53,13 +53,13 @@ struct ReactionPlan {
 
   struct Candidate {
     std::string uid;
-    eviction::MemoryStanding standing;
+    eviction::MemoryStanding key;
     Bytes inactive_file;  // when the pod was last measured
     PreparedEntry entry;
   };
 
   std::vector<Trigger> act;           // hard thresholds; empty: nothing may be done now
-  std::vector<Trigger> look;          // other thresholds: worth an observation by the engine
+  std::vector<Trigger> wake;          // further thresholds: crossing one wakes the engine, and kills nothing
   std::vector<Candidate> candidates;  // by namespace, name, uid
   Bytes blind_zone;
   eviction::MemoryEstimator memory_estimator = eviction::MemoryEstimator::kWorkingSet;

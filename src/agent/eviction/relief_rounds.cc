@@ -6,13 +6,13 @@
 namespace spillway::agent {
 namespace {
 
-/// A machine that has not answered by then is taken to be stuck: the round is given up, and its answer ignored.
+/// A machine without an answer by then counts as stuck: the round is given up, and a later answer is ignored.
 constexpr Duration kRoundMax = minutes(1);
 /// A pod that reads files all the time leads to a round each second. The journal and the log get one in ten.
 constexpr Duration kRecordInterval = seconds(10);
 /// The last round is part of `explain` for so long.
 constexpr Duration kShownFor = minutes(1);
-/// With less to reclaim no eviction waits, and the machine acts by itself at a threshold.
+/// With less reclaimable memory than this, evictions do not wait for relief, and the machine may act by itself.
 constexpr Bytes kWorthWaiting = mebibytes(32);
 
 }  // namespace
@@ -72,7 +72,7 @@ void ReliefRounds::add_triggers(ReactionPlan& plan, std::span<const eviction::Th
                                 const eviction::Observations& seen) const {
   if (!is_on_) return;
   for (const eviction::Threshold& threshold : thresholds) {
-    if (const auto near = near_amount(bounds_, threshold, seen)) plan.look.push_back({threshold.signal, *near});
+    if (const auto near = near_amount(bounds_, threshold, seen)) plan.wake.push_back({threshold.signal, *near});
   }
 }
 
@@ -98,9 +98,9 @@ std::optional<ReliefResult> ReliefRounds::on_relieved(const Relieved& event, Now
   return result;
 }
 
-void ReliefRounds::add_to(policy::Decision& standing, Now now) const {
+void ReliefRounds::add_to(policy::Decision& decision, Now now) const {
   if (!last_ || now.wall - last_->at > kShownFor) return;
-  standing.reasons.insert(standing.reasons.end(), last_->reasons.begin(), last_->reasons.end());
+  decision.reasons.insert(decision.reasons.end(), last_->reasons.begin(), last_->reasons.end());
 }
 
 }  // namespace spillway::agent

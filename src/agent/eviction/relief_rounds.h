@@ -35,7 +35,7 @@ struct ReliefMemory {
 struct ReliefResult {
   policy::Decision decision;
   Bytes freed;
-  bool is_worth_recording = false;  // the first one, and one in ten seconds
+  bool is_worth_recording = false;  // true for the first round, and then once in ten seconds
 };
 
 class ReliefRounds {
@@ -52,7 +52,7 @@ class ReliefRounds {
   /// True if the next round needs a reading of the whole machine.
   bool is_due(std::span<const eviction::Threshold> thresholds, const eviction::Observations& seen, Now now) const;
 
-  /// Begins a round, if one is due and there is something to reclaim. `last_id` is counted on for it.
+  /// Begins a round, if one is due and there is memory to reclaim. The id of its command is ++last_id.
   void begin(std::span<const eviction::Threshold> thresholds, const api::Summary& summary,
              std::span<const api::Pod* const> active, std::uint64_t& last_id, Now now);
 
@@ -79,7 +79,7 @@ class ReliefRounds {
   std::optional<ReliefResult> on_relieved(const Relieved& event, Now now);
 
   /// Adds the last round to a decision for users, for a minute.
-  void add_to(policy::Decision& standing, Now now) const;
+  void add_to(policy::Decision& decision, Now now) const;
 
   const ReliefMemory& memory() const { return memory_; }
 

@@ -14,7 +14,7 @@
 namespace spillway::agent {
 
 struct ContainerGcPolicy {
-  Duration min_age{};                      // since its creation; a younger one is left alone
+  Duration min_age{};                      // time since the container was created; younger ones are kept
   std::int64_t max_per_pod_container = 1;  // dead ones kept of each container of a pod; negative: all
   std::int64_t max_containers = -1;        // dead ones kept on the node; negative: all
 };

@@ -105,7 +105,7 @@ void ImageGcPass::begin_space() {
   step_ = Step::kSpace;
 }
 
-/// The walk is over: what could not be removed, and what is missing.
+/// After the last removal: reports images that could not be removed, and the bytes that are still missing.
 void ImageGcPass::finish() {
   const Step ended = std::exchange(step_, Step::kOver);
   if (ended == Step::kOld) {

@@ -62,7 +62,7 @@ class ImageGcPass {
   /// The result of the pass, once it is over.
   const ImageGcResult& result() const { return result_; }
 
-  /// The ids of the images still to be removed if every removal works, in order.
+  /// The ids of the images still to be removed, in order, if every removal succeeds.
   std::vector<std::string> plan() const;
 
  private:
@@ -104,7 +104,7 @@ class ImageGc {
 
   void restore(const std::string& id, const ImageRecord& record) { records_[id] = record; }
 
-  /// Notes what is there and what is in use.
+  /// Records which images exist and which are in use.
   void detect(const std::vector<ImageOnNode>& images, Instant now);
   /// Called after detect(): removes images that are too old, then as many as the thresholds require.
   ImageGcPass collect(Result<ImageFileSystem> fs, const std::vector<ImageOnNode>& images, Instant now);

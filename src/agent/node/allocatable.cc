@@ -130,7 +130,7 @@ std::vector<LimitGroup> enforced_limits(const MachineInfo& machine, const AgentO
     if (settings.limits == ReservedLimits::kCompressible) {
       wanted = {.memory = {}, .cpu_milli = wanted.cpu_milli, .pids_max = {}, .huge_pages = {}};
     } else {
-      // Huge pages that are not reserved for the daemons are none of theirs.
+      // Huge pages without a reservation belong to pods alone.
       for (const HugePages& pages : machine.huge_pages) {
         wanted.huge_pages.try_emplace(kibibytes(pages.page_size_kib).count(), Bytes{0});
       }

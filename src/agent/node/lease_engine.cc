@@ -51,17 +51,111 @@ void LeaseEngine::on_node_registered(Now now) {
 void LeaseEngine::run(Now now) {
   if (!may_renew(now)) return arm(now.mono + kPutOff);
   again_ = false;
-  const auto update_found = [this](EnsuredLease ensured, Now then) {
-    if (!ensured.lease || ensured.created) return end_run(then);
-    update(0, std::move(ensured.lease), [this](bool, Now ended) { end_run(ended); }, then);
-  };
-  if (!latest_) return ensure(kEnsureBackOff, update_found, now);
-  update(
-      0, latest_,
-      [this, update_found](bool written, Now then) {
-        written ? end_run(then) : ensure(kEnsureBackOff, update_found, then);
-      },
-      now);
+  run_ = {.base = latest_, .ensures = !latest_};
+  latest_ ? try_update(now) : ensure(kEnsureBackOff);
+}
+
+/// Renews the base of the run, if an attempt is left.
+void LeaseEngine::try_update(Now now) {
+  if (!may_renew(now)) return arm(now.mono + kPutOff);
+  if (run_.attempt >= kUpdateAttempts) {
+    log_.warning("lease not renewed", {{"node", settings_.node_name}});
+    return on_updated(false, now);
+  }
+  run_.write = Write::kUpdate;
+  prepare(run_.base, now);
+}
+
+/// Makes the lease to write: renewed, with the node as owner.
+void LeaseEngine::prepare(const api::DocumentPtr& base, Now now) {
+  run_.lease = base ? *base : new_lease();
+  if (has_owner(run_.lease)) return write(now);
+  heartbeats_.get(client::object_path("v1", "nodes", {}, settings_.node_name) + settings_.query,
+                  [this](const Result<api::Json>& outcome, Now answered) { on_owner(outcome, answered); });
+}
+
+void LeaseEngine::on_owner(const Result<api::Json>& outcome, Now now) {
+  if (outcome) {
+    run_.lease.make({"metadata", "ownerReferences"}) =
+        api::Json::array({api::Json::object({{"apiVersion", "v1"},
+                                             {"kind", "Node"},
+                                             {"name", settings_.node_name},
+                                             {"uid", outcome->string_at({"metadata", "uid"})}})});
+    return write(now);
+  }
+  if (run_.write == Write::kUpdate) return failed(now);
+  latest_.reset();  // a lease without its owner is not created: the next run tries again
+  on_ensured({}, now);
+}
+
+void LeaseEngine::write(Now now) {
+  run_.lease.make({"spec", "renewTime"}) = api::format_micro_time(now.wall);
+  if (run_.write == Write::kUpdate) {
+    heartbeats_.update(path_, std::exchange(run_.lease, {}),
+                       [this](Result<api::Json> outcome, Now answered) { on_put(std::move(outcome), answered); });
+  } else {
+    heartbeats_.create(client::object_path(kLeaseVersion, "leases", kNamespace) + settings_.query, run_.lease,
+                       [this](Result<api::Json> outcome, Now answered) { on_created(std::move(outcome), answered); });
+  }
+}
+
+void LeaseEngine::on_put(Result<api::Json> outcome, Now now) {
+  if (outcome) {
+    latest_ = std::make_shared<const api::Json>(*std::move(outcome));
+    renewed_ = now.mono;
+    return on_updated(true, now);
+  }
+  if (outcome.error().code != ErrorCode::kConflict) return failed(now);
+  run_.conflicts = true;
+  ensure(kEnsureBackOff);
+}
+
+void LeaseEngine::failed(Now now) {
+  if (run_.attempt > 0 && on_repeated_failure_) on_repeated_failure_();
+  ++run_.attempt;
+  try_update(now);
+}
+
+/// The update failed with the remembered lease: it is repeated with the one that the server has.
+void LeaseEngine::on_updated(bool written, Now now) {
+  if (written || std::exchange(run_.ensures, true)) return end_run(now);
+  ensure(kEnsureBackOff);
+}
+
+void LeaseEngine::ensure(Duration back_off) {
+  run_.back_off = back_off;
+  heartbeats_.get(path_, [this](Result<api::Json> outcome, Now now) { on_found(std::move(outcome), now); });
+}
+
+void LeaseEngine::on_found(Result<api::Json> outcome, Now now) {
+  if (outcome) {
+    latest_ = std::make_shared<const api::Json>(*std::move(outcome));
+    return on_ensured({.lease = latest_, .created = false}, now);
+  }
+  if (outcome.error().code != ErrorCode::kNotFound) return retry_ensure(outcome.error(), now);
+  run_.write = Write::kCreate;
+  prepare(nullptr, now);
+}
+
+void LeaseEngine::on_created(Result<api::Json> outcome, Now now) {
+  if (!outcome) return retry_ensure(outcome.error(), now);
+  latest_ = std::make_shared<const api::Json>(*std::move(outcome));
+  renewed_ = now.mono;
+  on_ensured({.lease = latest_, .created = true}, now);
+}
+
+void LeaseEngine::retry_ensure(const Error& error, Now now) {
+  const Duration wait = std::min(run_.back_off * 2, kEnsureBackOffMax);
+  log_.warning("lease not ensured", {{"node", settings_.node_name}, {"error", error.text()}});
+  heartbeats_.at(now.mono + wait, [this, wait](Now) { ensure(wait); });
+}
+
+void LeaseEngine::on_ensured(EnsuredLease ensured, Now now) {
+  const bool is_conflict = std::exchange(run_.conflicts, false);
+  if (!is_conflict && (!ensured.lease || ensured.created)) return end_run(now);
+  run_.attempt = is_conflict ? run_.attempt + 1 : 0;
+  run_.base = std::move(ensured.lease);
+  try_update(now);
 }
 
 void LeaseEngine::end_run(Now now) {
@@ -79,105 +173,14 @@ void LeaseEngine::arm(Instant due) {
   });
 }
 
-void LeaseEngine::update(int attempt, api::DocumentPtr base, Written done, Now now) {
-  if (!may_renew(now)) return arm(now.mono + kPutOff);
-  if (attempt >= kUpdateAttempts) {
-    log_.warning("lease not renewed", {{"node", settings_.node_name}});
-    return done(false, now);
-  }
-  prepare(
-      base,
-      [this, attempt, base, done](std::optional<api::Json> lease, Now then) {
-        if (lease) return put(attempt, base, *std::move(lease), done);
-        failed(attempt, base, done, then);
-      },
-      now);
-}
-
-void LeaseEngine::failed(int attempt, api::DocumentPtr base, Written done, Now now) {
-  if (attempt > 0 && on_repeated_failure_) on_repeated_failure_();
-  update(attempt + 1, std::move(base), std::move(done), now);
-}
-
-void LeaseEngine::put(int attempt, api::DocumentPtr base, api::Json lease, Written done) {
-  const auto on_answer = [this, attempt, base, done](Result<api::Json> outcome, Now now) {
-    if (outcome) {
-      latest_ = std::make_shared<const api::Json>(*std::move(outcome));
-      renewed_ = now.mono;
-      return done(true, now);
-    }
-    if (outcome.error().code != ErrorCode::kConflict) return failed(attempt, base, done, now);
-    const auto go_on = [this, attempt, done](EnsuredLease ensured, Now then) {
-      update(attempt + 1, std::move(ensured.lease), done, then);
-    };
-    ensure(kEnsureBackOff, go_on, now);
-  };
-  heartbeats_.update(path_, std::move(lease), on_answer);
-}
-
-void LeaseEngine::ensure(Duration back_off, Ensured done, Now) {
-  heartbeats_.get(path_, [this, back_off, done](Result<api::Json> outcome, Now now) {
-    if (outcome) {
-      latest_ = std::make_shared<const api::Json>(*std::move(outcome));
-      return done({.lease = latest_, .created = false}, now);
-    }
-    if (outcome.error().code == ErrorCode::kNotFound) return create(back_off, done, now);
-    retry_ensure(back_off, outcome.error(), done, now);
-  });
-}
-
-void LeaseEngine::create(Duration back_off, Ensured done, Now now) {
-  const auto post = [this, back_off, done](std::optional<api::Json> lease, Now then) {
-    if (!lease) {  // not without its owner: next run
-      latest_.reset();
-      return done({}, then);
-    }
-    heartbeats_.create(client::object_path(kLeaseVersion, "leases", kNamespace) + settings_.query, *lease,
-                       [this, back_off, done](Result<api::Json> outcome, Now answered) {
-                         if (!outcome) return retry_ensure(back_off, outcome.error(), done, answered);
-                         latest_ = std::make_shared<const api::Json>(*std::move(outcome));
-                         renewed_ = answered.mono;
-                         done({.lease = latest_, .created = true}, answered);
-                       });
-  };
-  prepare(nullptr, post, now);
-}
-
-void LeaseEngine::retry_ensure(Duration back_off, const Error& error, Ensured done, Now now) {
-  const Duration wait = std::min(back_off * 2, kEnsureBackOffMax);
-  log_.warning("lease not ensured", {{"node", settings_.node_name}, {"error", error.text()}});
-  heartbeats_.at(now.mono + wait, [this, wait, done](Now later) { ensure(wait, done, later); });
-}
-
-void LeaseEngine::prepare(const api::DocumentPtr& base, std::function<void(std::optional<api::Json>, Now)> done,
-                          Now now) {
-  api::Json lease;
-  if (base) {
-    lease = *base;
-  } else {
-    lease = api::Json::object({{"apiVersion", kLeaseVersion}, {"kind", "Lease"}});
-    lease.make({"metadata", "name"}) = settings_.node_name;
-    lease.make({"metadata", "namespace"}) = kNamespace;
-    lease.make({"spec", "holderIdentity"}) = settings_.node_name;
-    lease.make({"spec", "leaseDurationSeconds"}) =
-        std::int64_t{std::chrono::duration_cast<seconds>(settings_.lease_duration).count()};
-  }
-  if (has_owner(lease)) {
-    lease.make({"spec", "renewTime"}) = api::format_micro_time(now.wall);
-    return done(std::move(lease), now);
-  }
-  heartbeats_.get(client::object_path("v1", "nodes", {}, settings_.node_name) + settings_.query,
-                  [this, lease, done](const Result<api::Json>& outcome, Now answered) {
-                    if (!outcome) return done(std::nullopt, answered);
-                    api::Json owned = lease;
-                    owned.make({"metadata", "ownerReferences"}) =
-                        api::Json::array({api::Json::object({{"apiVersion", "v1"},
-                                                             {"kind", "Node"},
-                                                             {"name", settings_.node_name},
-                                                             {"uid", outcome->string_at({"metadata", "uid"})}})});
-                    owned.make({"spec", "renewTime"}) = api::format_micro_time(answered.wall);
-                    done(std::move(owned), answered);
-                  });
+api::Json LeaseEngine::new_lease() const {
+  api::Json lease = api::Json::object({{"apiVersion", kLeaseVersion}, {"kind", "Lease"}});
+  lease.make({"metadata", "name"}) = settings_.node_name;
+  lease.make({"metadata", "namespace"}) = kNamespace;
+  lease.make({"spec", "holderIdentity"}) = settings_.node_name;
+  lease.make({"spec", "leaseDurationSeconds"}) =
+      std::int64_t{std::chrono::duration_cast<seconds>(settings_.lease_duration).count()};
+  return lease;
 }
 
 }  // namespace spillway::agent

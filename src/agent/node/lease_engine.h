@@ -36,7 +36,7 @@ class LeaseEngine {
   /// The time between two calls of `may_renew`.
   static constexpr Duration kPutOff = seconds(1);
 
-  /// The node exists now. A lease that could not be made for want of its owner is made at once, not a period later.
+  /// Called once the node exists. A lease that waited for its owner is created at once.
   void on_node_registered(Now now);
 
   /// State for people and /debug/spillway: no contract.
@@ -54,27 +54,44 @@ class LeaseEngine {
   void when_failing_repeatedly(std::function<void()> listener) { on_repeated_failure_ = std::move(listener); }
 
  private:
-  /// `lease` as the server has it; null: its creation was put off, for want of the node's uid.
+  /// `lease` as the server has it; null: its creation was put off, because the node's uid is unknown.
   struct EnsuredLease {
     api::DocumentPtr lease;
     bool created = false;
   };
 
-  using Ensured = std::function<void(EnsuredLease ensured, Now now)>;
-  using Written = std::function<void(bool written, Now now)>;
+  enum class Write { kUpdate, kCreate };
 
+  /// The run under way.
+  struct Run {
+    api::DocumentPtr base;  // the lease that is renewed
+    api::Json lease;        // the lease to write
+    Write write = Write::kUpdate;
+    int attempt = 0;         // updates tried from the same base
+    bool ensures = false;    // the run reads or creates the lease first: it is unknown, or its update failed
+    bool conflicts = false;  // the last update ended in a conflict: the lease is read again
+    Duration back_off{};     // before the lease is read again
+  };
+
+  // The steps of a run, in order. An update that fails goes back to the one before; a conflict and an unknown lease
+  // lead to ensure(), which ends in an update again.
   void run(Now now);
-  void update(int attempt, api::DocumentPtr base, Written done, Now now);
-  void put(int attempt, api::DocumentPtr base, api::Json lease, Written done);
-  void failed(int attempt, api::DocumentPtr base, Written done, Now now);
-  void ensure(Duration back_off, Ensured done, Now now);
-  void create(Duration back_off, Ensured done, Now now);
-  void retry_ensure(Duration back_off, const Error& error, Ensured done, Now now);
-  /// The lease to write: renewed, with the node as owner. nullopt: the node's uid is unknown.
-  void prepare(const api::DocumentPtr& base, std::function<void(std::optional<api::Json>, Now now)> done, Now now);
+  void try_update(Now now);
+  void prepare(const api::DocumentPtr& base, Now now);
+  void on_owner(const Result<api::Json>& outcome, Now now);
+  void write(Now now);
+  void on_put(Result<api::Json> outcome, Now now);
+  void failed(Now now);
+  void on_updated(bool written, Now now);
+  void ensure(Duration back_off);
+  void on_found(Result<api::Json> outcome, Now now);
+  void on_created(Result<api::Json> outcome, Now now);
+  void retry_ensure(const Error& error, Now now);
+  void on_ensured(EnsuredLease ensured, Now now);
   void end_run(Now now);
 
   void arm(Instant due);
+  api::Json new_lease() const;
 
   bool may_renew(Now now) const { return !may_renew_ || may_renew_(now); }
 
@@ -86,7 +103,8 @@ class LeaseEngine {
   std::function<bool(Now)> may_renew_;  // empty: always
   std::function<void()> on_repeated_failure_;
   api::DocumentPtr latest_;  // as the server last returned it; null: unknown
-  bool again_ = false;       // the node was registered during a run
+  Run run_;
+  bool again_ = false;  // the node was registered during a run
   std::optional<Instant> renewed_;
   std::optional<client::ApiClient::TimerId> timer_;  // for the next run; none: one is under way
 };

@@ -49,7 +49,7 @@ class LeaseKeeper final : public client::ApiEngine {
 
   /// The node exists now (LeaseEngine::on_node_registered).
   void on_node_registered(Now now);
-  /// The agent's loop has turned since it was asked.
+  /// The agent's loop has run since the sign was requested.
   void on_sign(Now now);
 
   State state() const;

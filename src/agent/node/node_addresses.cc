@@ -18,7 +18,7 @@ enum class Family { kV4, kV6 };
 /// An address in its canonical spelling; v4 in v6 counts as v4.
 struct Ip {
   Family family = Family::kV4;
-  std::array<std::uint8_t, 16> octets{};  // 4 or 16 of them
+  std::array<std::uint8_t, 16> octets{};  // IPv4 uses the first 4
 
   bool is_unspecified() const { return octets == std::array<std::uint8_t, 16>{}; }
 
@@ -82,7 +82,7 @@ Outcome check_node_ip(const Ip& ip, const AddressFacts& facts) {
 
 /// The addresses of --node-ip.
 struct NodeIps {
-  bool given = false;  // at least one, a family alone included
+  bool given = false;  // true if at least one address or family was given
   Family preferred = Family::kV4;
   std::optional<Ip> first;  // nullopt: none, or a family alone
   std::optional<Ip> second;

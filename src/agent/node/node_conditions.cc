@@ -25,7 +25,7 @@ NodeCondition* find_last(std::vector<NodeCondition>& conditions, std::string_vie
   return found;
 }
 
-/// The condition with a fresh heartbeat; of unknown status if it was not there.
+/// Finds the condition and renews its heartbeat; a new condition has the status Unknown.
 NodeCondition& beat(api::Node& node, std::string_view type, WallTime now) {
   NodeCondition* condition = find_last(node.status.conditions, type);
   if (condition == nullptr) {

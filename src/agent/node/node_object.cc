@@ -88,7 +88,7 @@ bool reconcile_labels(const api::Node& initial, api::Node& existing) {
   return changed;
 }
 
-/// Copies missing resources as a whole, and zeroes extended resources if they are to be forgotten.
+/// Copies missing resources, and zeroes extended resources if they are to be forgotten.
 bool reconcile_resources(const api::NodeStatus& initial, ExtendedResources extended, api::NodeStatus& existing) {
   bool changed = false;
   for (api::ResourceList api::NodeStatus::* const list : {&api::NodeStatus::capacity, &api::NodeStatus::allocatable}) {
@@ -106,7 +106,7 @@ bool reconcile_resources(const api::NodeStatus& initial, ExtendedResources exten
   return changed;
 }
 
-/// Zero for what is absent.
+/// The amount of a resource; zero if the list has none.
 api::Quantity amount_in(const api::ResourceList& list, const std::string& resource) {
   const auto it = list.find(resource);
   return it == list.end() ? api::Quantity() : it->second;

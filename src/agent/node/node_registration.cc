@@ -22,54 +22,63 @@ bool continues_after(ErrorCode code) {
 
 NodeRegistration::NodeRegistration(client::ApiClient& api, const telemetry::Log& log, std::string node,
                                    ExtendedResources extended, Ties ties)
-    : api_(api), log_(log), node_(std::move(node)), extended_(extended), ties_(std::move(ties)) {}
+    : api_(api),
+      log_(log),
+      node_(std::move(node)),
+      extended_(extended),
+      ties_(std::move(ties)),
+      back_off_(kFirstWait, kLongestWait) {}
 
 std::string NodeRegistration::path(std::string_view subresource) const {
   return client::object_path("v1", "nodes", {}, node_, subresource);
 }
 
 void NodeRegistration::start(Now now) {
-  back_off_ = kFirstWait;
+  back_off_.reset();
   wait(now);
 }
 
 void NodeRegistration::wait(Now now) {
-  api_.at(now.mono + back_off_, [this](Now later) { attempt(later); });
-  back_off_ = std::min(back_off_ * 2, kLongestWait);
+  api_.at(now.mono + back_off_.next(), [this](Now later) { attempt(later); });
 }
 
 void NodeRegistration::attempt(Now now) {
   log_.info("attempting to register node", {{"node", node_}});
   api::Node initial = ties_.initial(now);
-  api_.create(client::object_path("v1", "nodes", {}), api::encode(initial),
-              [this, initial](const Result<api::Json>& outcome, Now answered) {
-                if (outcome) {
-                  log_.info("node registered", {{"node", node_}});
-                  return ties_.registered(answered);
-                }
-                if (continues_after(outcome.error().code)) return reconcile(initial);
-                log_.warning("node not registered", {{"node", node_}, {"error", outcome.error().text()}});
-                wait(answered);
-              });
+  const auto on_answer = [this, initial](const Result<api::Json>& outcome, Now answered) {
+    on_created(initial, outcome, answered);
+  };
+  api_.create(client::object_path("v1", "nodes", {}), api::encode(initial), on_answer);
 }
 
-void NodeRegistration::reconcile(const api::Node& initial) {
-  api_.get(path(), [this, initial](const Result<api::Json>& outcome, Now answered) {
-    const Result<api::Node> existing = outcome ? api::decode<api::Node>(*outcome) : Result<api::Node>(outcome.error());
-    if (!existing) {
-      log_.warning("existing node not read", {{"node", node_}, {"error", existing.error().text()}});
-      return wait(answered);
-    }
-    log_.info("node was previously registered", {{"node", node_}});
-    api::Node wanted = *existing;
-    if (!reconcile_node(initial, extended_, wanted)) return ties_.registered(answered);
-    api_.patch(path("status"), client::PatchType::kStrategicMerge, node_patch(*existing, wanted),
-               [this](const Result<api::Json>& patched, Now then) {
-                 if (patched) return ties_.registered(then);
-                 log_.warning("node not reconciled", {{"node", node_}, {"error", patched.error().text()}});
-                 wait(then);
-               });
+void NodeRegistration::on_created(const api::Node& initial, const Result<api::Json>& outcome, Now now) {
+  if (outcome) {
+    log_.info("node registered", {{"node", node_}});
+    return ties_.registered(now);
+  }
+  if (!continues_after(outcome.error().code)) return fail("node not registered", outcome.error(), now);
+  api_.get(path(), [this, initial](const Result<api::Json>& existing, Now answered) {
+    on_existing(initial, existing, answered);
   });
+}
+
+void NodeRegistration::on_existing(const api::Node& initial, const Result<api::Json>& outcome, Now now) {
+  const Result<api::Node> existing = outcome ? api::decode<api::Node>(*outcome) : Result<api::Node>(outcome.error());
+  if (!existing) return fail("the existing Node could not be read", existing.error(), now);
+  log_.info("node was previously registered", {{"node", node_}});
+  api::Node wanted = *existing;
+  if (!reconcile_node(initial, extended_, wanted)) return ties_.registered(now);
+  api_.patch(path("status"), client::PatchType::kStrategicMerge, node_patch(*existing, wanted),
+             [this](const Result<api::Json>& patched, Now then) { on_reconciled(patched, then); });
+}
+
+void NodeRegistration::on_reconciled(const Result<api::Json>& outcome, Now now) {
+  outcome ? ties_.registered(now) : fail("node not reconciled", outcome.error(), now);
+}
+
+void NodeRegistration::fail(std::string_view what, const Error& error, Now now) {
+  log_.warning(what, {{"node", node_}, {"error", error.text()}});
+  wait(now);
 }
 
 }  // namespace spillway::agent

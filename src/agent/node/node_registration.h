@@ -6,6 +6,7 @@
 
 #include "agent/contract/options.h"
 #include "api/object/node.h"
+#include "base/back_off.h"
 #include "base/time.h"
 #include "client/api_client.h"
 #include "telemetry/log.h"
@@ -32,9 +33,14 @@ class NodeRegistration {
   void start(Now now);
 
  private:
+  // The steps of an attempt, in order.
   void wait(Now now);
   void attempt(Now now);
-  void reconcile(const api::Node& initial);
+  void on_created(const api::Node& initial, const Result<api::Json>& outcome, Now now);
+  void on_existing(const api::Node& initial, const Result<api::Json>& outcome, Now now);
+  void on_reconciled(const Result<api::Json>& outcome, Now now);
+  /// The next attempt follows.
+  void fail(std::string_view what, const Error& error, Now now);
   std::string path(std::string_view subresource = {}) const;
 
   client::ApiClient& api_;
@@ -42,7 +48,7 @@ class NodeRegistration {
   std::string node_;
   ExtendedResources extended_;
   Ties ties_;
-  Duration back_off_{};
+  BackOff back_off_;
 };
 
 }  // namespace spillway::agent

@@ -9,6 +9,8 @@
 namespace spillway::agent {
 namespace {
 
+constexpr std::string_view kPodLevelResize = "InPlacePodLevelResourcesVerticalScaling";
+constexpr std::string_view kInitResize = "InPlacePodVerticalScalingInitContainers";
 constexpr std::size_t kNamesOfAnImageMax = 5;  // as upstream: bounds the size of the node object
 
 api::ContainerImage reported(const NodeImage& image) {
@@ -61,7 +63,7 @@ void set_runtime_handlers(api::Node& node, const std::vector<RuntimeHandler>& ha
 }
 
 std::vector<std::string> declared_features() {
-  return {std::string(policy::kRestartAllFeature)};
+  return {std::string(kPodLevelResize), std::string(kInitResize), std::string(policy::kRestartAllFeature)};
 }
 
 void set_features(api::Node& node, std::optional<bool> supplemental_groups_policy) {

@@ -84,15 +84,18 @@ void NodeStatusEngine::await_node(Now now) {
   state_ = State::kAbsent;
   timer_ = context_.api.at(now.mono + jittered(context_.options.status_update_frequency, rng_), [this](Now) {
     timer_.reset();
-    look_for_node();
+    get_node();
   });
 }
 
-void NodeStatusEngine::look_for_node() {
-  context_.heartbeats.get(heartbeat_path(), [this](const Result<api::Json>& outcome, Now answered) {
-    if (state_ != State::kAbsent) return;  // created meanwhile
-    outcome ? on_registered(answered) : await_node(answered);
-  });
+void NodeStatusEngine::get_node() {
+  context_.heartbeats.get(heartbeat_path(),
+                          [this](const Result<api::Json>& outcome, Now answered) { on_awaited(outcome, answered); });
+}
+
+void NodeStatusEngine::on_awaited(const Result<api::Json>& outcome, Now now) {
+  if (state_ != State::kAbsent) return;  // created meanwhile
+  outcome ? on_registered(now) : await_node(now);
 }
 
 void NodeStatusEngine::on_registered(Now now) {
@@ -149,7 +152,7 @@ void NodeStatusEngine::on_node(const api::Node& node, Now now) {
   if (is_changed(node.status, wanted.status)) arm(now.mono + seconds(1));
 }
 
-/// A running sync finds out by itself.
+/// The node was deleted. A sync that is running finds that out by its own request.
 void NodeStatusEngine::on_node_deleted(Now now) {
   if (state_ != State::kIdle) return;
   context_.log.warning("node was deleted by another client", {{"node", context_.options.node_name}});
@@ -181,14 +184,17 @@ void NodeStatusEngine::try_live(int attempt, Now now) {
     return end_sync(now);
   }
   context_.heartbeats.get(heartbeat_path(), [this, attempt](const Result<api::Json>& outcome, Now answered) {
-    if (!outcome && outcome.error().code == ErrorCode::kNotFound) {
-      context_.log.warning("node was deleted", {{"node", context_.options.node_name}});
-      return begin(answered);
-    }
-    const Result<api::Node> live = outcome ? api::decode<api::Node>(*outcome) : Result<api::Node>(outcome.error());
-    live ? try_update(attempt, std::make_shared<const api::Node>(*live), answered)
-         : failed(attempt, live.error(), answered);
+    on_live(attempt, outcome, answered);
   });
+}
+
+void NodeStatusEngine::on_live(int attempt, const Result<api::Json>& outcome, Now now) {
+  if (!outcome && outcome.error().code == ErrorCode::kNotFound) {
+    context_.log.warning("node was deleted", {{"node", context_.options.node_name}});
+    return begin(now);
+  }
+  const Result<api::Node> live = outcome ? api::decode<api::Node>(*outcome) : Result<api::Node>(outcome.error());
+  live ? try_update(attempt, std::make_shared<const api::Node>(*live), now) : failed(attempt, live.error(), now);
 }
 
 bool NodeStatusEngine::is_due(Now now) const {
@@ -207,12 +213,12 @@ void NodeStatusEngine::try_update(int attempt, const NodePtr& base, Now now) {
   api::Node wanted = *base;
   const StatusUpdate update = this->update(wanted, now);
   record(update.events, now);
-  note_schedulability(wanted, now);
+  record_schedulability(wanted, now);
   if (is_due(now) || base->metadata.labels != wanted.metadata.labels || is_changed(base->status, wanted.status)) {
     return patch(attempt, *base, wanted);
   }
   if (update.events.empty() && update.errors.empty()) {
-    quiet_ = Look{base, facts_(), context_.machine.container_runtime_version};
+    quiet_ = SyncInputs{base, facts_(), context_.machine.container_runtime_version};
   }
   end_sync(now);
 }
@@ -222,15 +228,18 @@ void NodeStatusEngine::try_update(int attempt, const NodePtr& base, Now now) {
 void NodeStatusEngine::patch(int attempt, const api::Node& base, const api::Node& wanted) {
   api::Json patch = node_patch(base, wanted);
   patch["metadata"]["resourceVersion"] = base.metadata.resource_version;
-  context_.heartbeats.patch(heartbeat_path("status"), client::PatchType::kStrategicMerge, std::move(patch),
-                            [this, attempt](const Result<api::Json>& outcome, Now answered) {
-                              if (!outcome) return failed(attempt, outcome.error(), answered);
-                              last_report_ = answered.mono;
-                              end_sync(answered);
-                            });
+  context_.heartbeats.patch(
+      heartbeat_path("status"), client::PatchType::kStrategicMerge, std::move(patch),
+      [this, attempt](const Result<api::Json>& outcome, Now answered) { on_patched(attempt, outcome, answered); });
 }
 
-void NodeStatusEngine::note_schedulability(const api::Node& node, Now now) {
+void NodeStatusEngine::on_patched(int attempt, const Result<api::Json>& outcome, Now now) {
+  if (!outcome) return failed(attempt, outcome.error(), now);
+  last_report_ = now.mono;
+  end_sync(now);
+}
+
+void NodeStatusEngine::record_schedulability(const api::Node& node, Now now) {
   if (std::exchange(unschedulable_, node.spec.unschedulable) == node.spec.unschedulable) return;
   record({status_event(node.metadata.name, unschedulable_ ? "NodeNotSchedulable" : "NodeSchedulable")}, now);
 }

@@ -33,7 +33,7 @@ class NodeStatusEngine {
   void report_last(std::function<void(Now)> done, Now now);
   /// The informer saw the node change: restores the conditions of ours that another client changed.
   void on_node(const api::Node& node, Now now);
-  /// The informer saw that the node is gone.
+  /// The informer reports that the node was deleted.
   void on_node_deleted(Now now);
 
   /// Called for every failed try of a report but the first: connections may be dead without a sign.
@@ -46,14 +46,14 @@ class NodeStatusEngine {
   /// "syncing".
   api::Json state(Now now) const;
 
-  /// The node is there.
+  /// True if the node exists, as far as the agent knows.
   bool registered() const { return state_ == State::kIdle || state_ == State::kSyncing; }
 
  private:
   using NodePtr = std::shared_ptr<const api::Node>;
 
   /// The inputs of a sync that found nothing to report, nor anything wrong.
-  struct Look {
+  struct SyncInputs {
     NodePtr node;
     NodeFacts facts;
     std::string runtime_version;
@@ -65,7 +65,8 @@ class NodeStatusEngine {
   /// The node does not exist, as far as the agent knows: registers it, or waits for it.
   void begin(Now now);
   void await_node(Now now);
-  void look_for_node();
+  void get_node();
+  void on_awaited(const Result<api::Json>& outcome, Now now);
   api::Node node_to_register(Now now) const;
   void on_registered(Now now);
   void sync(Now now);
@@ -74,12 +75,14 @@ class NodeStatusEngine {
   bool is_due(Now now) const;
   void try_update(int attempt, const NodePtr& base, Now now);
   void try_live(int attempt, Now now);
+  void on_live(int attempt, const Result<api::Json>& outcome, Now now);
   void patch(int attempt, const api::Node& base, const api::Node& wanted);
+  void on_patched(int attempt, const Result<api::Json>& outcome, Now now);
   void failed(int attempt, const Error& error, Now now);
   void end_sync(Now now);
   void arm(Instant due);
   void record(const std::vector<NodeEvent>& events, Now now) const;
-  void note_schedulability(const api::Node& node, Now now);
+  void record_schedulability(const api::Node& node, Now now);
   StatusUpdate update(api::Node& node, Now now) const;
   std::string path(std::string_view subresource = {}) const;
   std::string heartbeat_path(std::string_view subresource = {}) const;
@@ -94,7 +97,7 @@ class NodeStatusEngine {
   State state_ = State::kAbsent;
   bool again_ = false;          // report_soon() was called during a sync
   bool unschedulable_ = false;  // as last seen
-  std::optional<Look> quiet_;
+  std::optional<SyncInputs> quiet_;
   NodeRegistration registration_;
   std::optional<Instant> last_report_;
   std::optional<client::ApiClient::TimerId> timer_;

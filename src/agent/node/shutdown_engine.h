@@ -26,7 +26,7 @@ namespace spillway::agent {
 
 class ShutdownEngine {
  public:
-  /// Port: who runs the pods.
+  /// Port: the part that runs the pods.
   class Pods {
    public:
     virtual ~Pods() = default;

@@ -44,7 +44,7 @@ api::Json AdmissionQueue::state() const {
   api::Json state = api::Json::object({{"preemption", nullptr}, {"waiting", std::move(waiting)}});
   if (!preemption_) return state;
   api::Json victims = api::Json::array();
-  for (const Leaving& each : preemption_->victims) victims.if_array()->emplace_back(each.uid);
+  for (const Preempted& each : preemption_->victims) victims.if_array()->emplace_back(each.uid);
   state["preemption"] =
       api::Json::object({{"newcomer", preemption_->newcomer ? api::Json(*preemption_->newcomer) : api::Json()},
                          {"victims", std::move(victims)}});
@@ -157,13 +157,13 @@ void AdmissionQueue::begin_preemption(const api::Pod& pod, const admission::Answ
                                                                  {"reasons", policy::render(answer.reasons)}});
     workers_.preempt(victim, now);
   }
-  std::erase_if(preemption.victims, [&](const Leaving& each) { return workers_.is_finished(each.uid); });
+  std::erase_if(preemption.victims, [&](const Preempted& each) { return workers_.is_finished(each.uid); });
 }
 
 void AdmissionQueue::on_finished(const std::string& uid, Now now) {
   if (!preemption_) return;
-  std::vector<Leaving>& victims = preemption_->victims;
-  const auto gone = std::ranges::find(victims, uid, &Leaving::uid);
+  std::vector<Preempted>& victims = preemption_->victims;
+  const auto gone = std::ranges::find(victims, uid, &Preempted::uid);
   if (gone == victims.end()) return;
   context_.log.info("pod evicted successfully", {{"pod", gone->pod.text()}, {"pod_uid", uid}});
   victims.erase(gone);

@@ -24,11 +24,11 @@ namespace spillway::agent {
 
 class AdmissionQueue {
  public:
-  /// Port: who holds the pods.
+  /// Port: the part that holds the pods.
   class Workers {
    public:
     virtual ~Workers() = default;
-    /// The pod if it still waits to be asked; null: it is gone or ending.
+    /// The pod if it still waits for admission; null: it is gone or ending.
     virtual std::shared_ptr<const api::Pod> find_waiting(const std::string& uid) const = 0;
     /// Pods whose requests count, in namespace/name order.
     virtual std::vector<const api::Pod*> active() const = 0;
@@ -41,14 +41,18 @@ class AdmissionQueue {
     virtual void preempt(const admission::Victim& victim, Now now) = 0;
   };
 
-  /// `situation`: what the node is like now. `metrics` may be null.
+  /// `situation`: state of the node that decides about admission. `metrics` may be null.
   AdmissionQueue(AgentContext& context, std::function<admission::NodeSituation()> situation, Workers& workers,
                  DecisionLog& decisions, telemetry::Registry* metrics);
 
   void add(const std::string& uid) { waiting_.push_back(uid); }
 
-  /// Asks as many as can be asked now.
+  /// Decides about the first pods that wait, as far as can be decided now.
   void ask(Now now);
+
+  /// True while victims of a preemption are ending.
+  bool is_preempting() const { return preemption_.has_value(); }
+
   /// State for people and /debug/spillway: no contract.
   api::Json state() const;
 
@@ -57,7 +61,7 @@ class AdmissionQueue {
 
  private:
   /// A pod that ends for another one.
-  struct Leaving {
+  struct Preempted {
     std::string uid;
     api::PodKey pod;
   };
@@ -65,7 +69,7 @@ class AdmissionQueue {
   /// A preemption under way.
   struct Preemption {
     std::optional<std::string> newcomer;  // nullopt: refused by a later question, its victims end all the same
-    std::vector<Leaving> victims;         // not yet finished
+    std::vector<Preempted> victims;       // not yet finished
     client::ApiClient::TimerId deadline{};
   };
 

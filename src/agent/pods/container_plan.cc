@@ -53,7 +53,7 @@ containers::PodSeen seen_of(const PodWorker& worker, const ProbesSeen& probes) {
   return seen;
 }
 
-/// Runs, or is on its way up or down.
+/// True while the container runs, starts or stops.
 bool is_held(const ContainerRun& run) {
   return run.reading || run.state == ContainerRun::State::kStarting || run.state == ContainerRun::State::kRunning;
 }
@@ -83,7 +83,7 @@ void start_or_wait(const PodWorker& worker, ContainerRun& run, Instant now, Cont
     plan.backs_off.push_back(&run);
   }
   if (*run.retry_at > now) {
-    plan.look_again = std::min(*run.retry_at, plan.look_again.value_or(*run.retry_at));
+    plan.requeue_at = std::min(*run.retry_at, plan.requeue_at.value_or(*run.retry_at));
     return;
   }
   if (run.waiting_reason == "CrashLoopBackOff")
@@ -192,7 +192,7 @@ ContainerPlan plan_containers(PodWorker& worker, const ProbesSeen& probes, Insta
     for (const std::string& name : *names) {
       ContainerRun* run = worker.find_run(name);
       if (run == nullptr || std::ranges::find(plan.stop, run, &PlannedStop::run) != plan.stop.end()) continue;
-      if (actions.create_sandbox && is_held(*run)) continue;  // first it ends with the old sandbox
+      if (actions.create_sandbox && is_held(*run)) continue;  // the container first ends with the old sandbox
       start_or_wait(worker, *run, now, plan);
     }
   }
@@ -247,12 +247,14 @@ bool adopt_definitions(PodWorker& worker) {
   if (!find_all(worker.init_containers, worker.pod->spec.init_containers) ||
       !find_all(worker.containers, worker.pod->spec.containers) ||
       !find_all(worker.ephemeral_containers, worker.pod->spec.ephemeral_containers)) {
-    return false;  // not the containers it has
+    return false;  // the spec names a container that the worker does not have
   }
   bool changed = false;
   for (const auto& [run, container] : pairs) {
     const bool another = run->spec->image != container->image && !worker.is_ephemeral(*run);
-    if (another && run->state == ContainerRun::State::kWaiting && run->waiting_reason == "CrashLoopBackOff") {
+    const bool resized = run->spec->resources != container->resources;
+    if ((another || resized) && run->state == ContainerRun::State::kWaiting &&
+        run->waiting_reason == "CrashLoopBackOff") {
       run->back_off = {};  // the back-off belongs to the old definition
       run->ended_at.reset();
       run->retry_at.reset();

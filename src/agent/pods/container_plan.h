@@ -23,7 +23,7 @@ struct ContainerPlan {
   std::vector<ContainerRun*> start;  // in this order
   std::vector<PlannedStop> stop;
   std::vector<ContainerRun*> backs_off;  // containers that enter CrashLoopBackOff
-  std::optional<Instant> look_again;     // a back-off ends then
+  std::optional<Instant> requeue_at;     // a back-off ends then
   bool finished = false;                 // nothing runs or will run: end the pod
 };
 

@@ -10,14 +10,14 @@ namespace spillway::agent {
 
 class Notices {
  public:
-  /// Delays all notices while one of these exists. Then they are sent, in order.
+  /// Delays all notices while at least one Hold exists. Afterwards they are sent, in order.
   class Hold {
    public:
     explicit Hold(Notices& notices) : notices_(notices) { ++notices_.holds_; }
 
     ~Hold() {
       --notices_.holds_;
-      notices_.tell();
+      notices_.deliver();
     }
 
     Hold(const Hold&) = delete;
@@ -30,24 +30,24 @@ class Notices {
   /// Sends the notice at once unless held; one that is added while another is sent follows it.
   void add(std::function<void()> notice) {
     waiting_.push_back(std::move(notice));
-    tell();
+    deliver();
   }
 
  private:
-  void tell() {
-    if (holds_ > 0 || telling_) return;
-    telling_ = true;
+  void deliver() {
+    if (holds_ > 0 || delivering_) return;
+    delivering_ = true;
     while (!waiting_.empty()) {
       const std::function<void()> next = std::move(waiting_.front());
       waiting_.pop_front();
       next();
     }
-    telling_ = false;
+    delivering_ = false;
   }
 
   std::deque<std::function<void()>> waiting_;
   int holds_ = 0;
-  bool telling_ = false;
+  bool delivering_ = false;
 };
 
 }  // namespace spillway::agent

@@ -2,9 +2,11 @@
 
 #include "agent/pods/container_plan.h"
 #include "api/codec/codec.h"
+#include "api/object/pod_requests.h"
 #include "policy/containers/container_statuses.h"
 #include "policy/containers/pod_conditions.h"
 #include "policy/containers/pod_phase.h"
+#include "policy/containers/pod_resize.h"
 #include "policy/containers/restart_rules.h"
 #include "policy/containers/utf8_text.h"
 
@@ -20,7 +22,7 @@ using api::Json;
 using api::PodCondition;
 
 /// Fields of a status that are the agent's; the rest belongs to others.
-constexpr std::array<std::string_view, 11> kOwnFields{"observedGeneration",
+constexpr std::array<std::string_view, 13> kOwnFields{"observedGeneration",
                                                       "phase",
                                                       "reason",
                                                       "message",
@@ -28,6 +30,8 @@ constexpr std::array<std::string_view, 11> kOwnFields{"observedGeneration",
                                                       "podIP",
                                                       "qosClass",
                                                       "startTime",
+                                                      "resources",
+                                                      "allocatedResources",
                                                       "containerStatuses",
                                                       "ephemeralContainerStatuses",
                                                       "initContainerStatuses"};
@@ -157,8 +161,50 @@ void keep_transition_times(std::vector<PodCondition>& conditions, const std::vec
   }
 }
 
+/// cpu and memory as they are in force, the rest as it is allocated.
+void put_in_force(api::ResourceList& allocated, const api::ResourceList& actuated) {
+  for (const std::string_view resource : {"cpu", "memory"}) {
+    const auto found = actuated.find(resource);
+    if (found != actuated.end()) {
+      allocated.insert_or_assign(std::string(resource), found->second);
+    } else if (const auto extra = allocated.find(resource); extra != allocated.end()) {
+      allocated.erase(extra);
+    }
+  }
+}
+
+/// A container that does not run has the resources that are allocated to it.
+void add_resources(std::vector<api::ContainerStatus>& statuses, const ResizeReport& resize) {
+  for (api::ContainerStatus& status : statuses) {
+    const auto allocated = resize.allocated->containers.find(status.name);
+    if (allocated == resize.allocated->containers.end()) continue;
+    status.allocated_resources = allocated->second.requests;
+    status.resources = allocated->second;
+    if (!status.state.running || resize.actuated == nullptr) continue;
+    const auto actuated = resize.actuated->containers.find(status.name);
+    if (actuated == resize.actuated->containers.end()) continue;
+    put_in_force(status.resources->requests, actuated->second.requests);
+    put_in_force(status.resources->limits, actuated->second.limits);
+  }
+}
+
+void add_pod_resources(api::PodStatus& status, const PodWorker& worker, const ResizeReport& resize) {
+  if (resize.allocated == nullptr) return;
+  add_resources(status.init_container_statuses, resize);
+  add_resources(status.container_statuses, resize);
+  if (!resize.allocated->whole) return;
+  status.allocated_resources = api::effective_requests(worker.pod->spec);
+  status.resources =
+      resize.actuated != nullptr && resize.actuated->whole ? resize.actuated->whole : resize.allocated->whole;
+}
+
 bool says_the_same(const PodCondition& a, const PodCondition& b) {
   return a.status == b.status && a.reason == b.reason && a.message == b.message;
+}
+
+/// True for conditions that are left out of the status instead of being False.
+bool is_about_resize(const PodCondition& condition) {
+  return condition.type == containers::kPodResizePending || condition.type == containers::kPodResizeInProgress;
 }
 
 /// A generation alone is no reason to write a condition: it is written with the rest of the status.
@@ -169,7 +215,10 @@ Json conditions_patch(const std::vector<PodCondition>& reported, const std::vect
                         const PodCondition* old = reported_as(each);
                         return old == nullptr || !says_the_same(*old, each);
                       });
-  if (!writes) return {};
+  const bool resize_ends = std::ranges::any_of(reported, [&](const PodCondition& each) {
+    return is_about_resize(each) && api::find_condition(wanted, each.type) == nullptr;
+  });
+  if (!writes && !resize_ends) return {};
   api::PodStatus holder;
   for (const PodCondition& each : wanted) {
     const PodCondition* old = reported_as(each);
@@ -177,14 +226,18 @@ Json conditions_patch(const std::vector<PodCondition>& reported, const std::vect
       holder.conditions.push_back(each);
     }
   }
-  if (holder.conditions.empty()) return {};
-  Json list = *api::encode(holder).find("conditions");
+  if (holder.conditions.empty() && !resize_ends) return {};
+  Json list = holder.conditions.empty() ? Json::array() : *api::encode(holder).find("conditions");
   for (Json& element : *list.if_array()) {
     const PodCondition* old = api::find_condition(reported, element.string_at({"type"}));
     if (old == nullptr) continue;
     for (const std::string_view key : {"reason", "message"}) {
       if (element.find(key) == nullptr) element[key] = nullptr;  // else the merge would keep the old text
     }
+  }
+  for (const PodCondition& each : reported) {
+    if (!is_about_resize(each) || api::find_condition(wanted, each.type) != nullptr) continue;
+    list.if_array()->push_back(Json::object({{"$patch", "delete"}, {"type", each.type}}));
   }
   return list;
 }
@@ -202,7 +255,8 @@ std::string container_id(const std::string& uid, const std::string& container, s
   return fmt::format("process://{}/{}/{}", uid, container, attempt);
 }
 
-api::PodStatus compute_status(const PodWorker& worker, const PodAddresses& addresses, WallTime now) {
+api::PodStatus compute_status(const PodWorker& worker, const PodAddresses& addresses, WallTime now,
+                              const ResizeReport& resize) {
   api::PodStatus status;
   status.qos_class = to_string(api::qos_of(*worker.pod));
   status.host_ip = addresses.host_ip;
@@ -215,12 +269,13 @@ api::PodStatus compute_status(const PodWorker& worker, const PodAddresses& addre
       statuses_of(worker, containers::ContainerKind::kEphemeral, worker.ephemeral_containers,
                   worker.status.ephemeral_container_statuses);
   cut_messages(status);
+  add_pod_resources(status, worker, resize);
   const bool any_started =
       std::ranges::any_of(worker.containers, [](const ContainerRun& run) { return run.running_since || run.ended; });
   if (any_started || std::ranges::any_of(worker.init_containers,
                                          [](const ContainerRun& run) { return run.running_since || run.ended; })) {
-    const auto told = containers::pod_addresses(*worker.pod, {addresses.pod_ip}, {addresses.host_ip});
-    status.pod_ip = told.front();
+    const auto pod_ips = containers::pod_addresses(*worker.pod, {addresses.pod_ip}, {addresses.host_ip});
+    status.pod_ip = pod_ips.front();
   }
 
   std::vector<api::ContainerStatus> all = status.init_container_statuses;
@@ -236,10 +291,10 @@ api::PodStatus compute_status(const PodWorker& worker, const PodAddresses& addre
     admission::mark_ended(status, worker.forced_end->ending);
   }
   if (terminated && !worker.forced_end) {  // a status decided elsewhere is kept
-    containers::PhaseTold told = containers::settle_phase(*worker.pod, worker.pod->status, status.phase);
-    status.phase = std::move(told.phase);
-    status.reason = std::move(told.reason);
-    status.message = std::move(told.message);
+    containers::ReportedPhase ending = containers::resolve_phase(*worker.pod, worker.pod->status, status.phase);
+    status.phase = std::move(ending.phase);
+    status.reason = std::move(ending.reason);
+    status.message = std::move(ending.message);
   }
   const bool has_sandbox = (!worker.needs_sandbox || worker.sandbox == PodSandbox::kRuns) &&
                            containers::is_sandbox_usable(*worker.pod, sandboxes_of(worker));
@@ -249,6 +304,8 @@ api::PodStatus compute_status(const PodWorker& worker, const PodAddresses& addre
   keep_transition_times(status.conditions, worker.status.conditions, now);
   status.observed_generation = worker.pod->metadata.generation;
   for (PodCondition& each : status.conditions) each.observed_generation = status.observed_generation;
+  if (worker.phase == WorkerPhase::kSyncing)
+    status.conditions.insert(status.conditions.begin(), resize.conditions.begin(), resize.conditions.end());
   return status;
 }
 
@@ -262,7 +319,7 @@ Json status_patch(const std::string& uid, const api::PodStatus& reported, const 
     if (new_value == nullptr) {
       if (old_value == nullptr) continue;
       changes[field] = nullptr;
-      if (field == "podIP") changes["podIPs"] = nullptr;  // the first of them is the one above
+      if (field == "podIP") changes["podIPs"] = nullptr;  // podIP is the first of podIPs
       if (field == "hostIP") changes["hostIPs"] = nullptr;
     } else if (old_value == nullptr || *old_value != *new_value) {
       changes[field] = *new_value;

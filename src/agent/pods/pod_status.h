@@ -7,11 +7,22 @@
 #include "api/json/json.h"
 #include "api/object/pod.h"
 #include "base/time.h"
+#include "policy/containers/pod_resize.h"
+
+#include <vector>
 
 namespace spillway::agent {
 
+/// The part of a status that is about resizes.
+struct ResizeReport {
+  std::vector<api::PodCondition> conditions;            // with their times
+  const containers::PodResources* allocated = nullptr;  // null: no resources are reported
+  const containers::PodResources* actuated = nullptr;   // in force
+};
+
 /// Conditions keep their transition time while their status is unchanged. A terminal phase is set only in kTerminated.
-api::PodStatus compute_status(const PodWorker& worker, const PodAddresses& addresses, WallTime now);
+api::PodStatus compute_status(const PodWorker& worker, const PodAddresses& addresses, WallTime now,
+                              const ResizeReport& resize = {});
 
 /// Strategic merge patch from `reported` to `wanted`, with the uid as precondition; null if nothing differs. Conditions
 /// of others are left alone.

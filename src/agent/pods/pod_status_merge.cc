@@ -1,6 +1,7 @@
 #include "agent/pods/pod_status_merge.h"
 
 #include "policy/containers/pod_conditions.h"
+#include "policy/containers/pod_resize.h"
 
 #include <algorithm>
 #include <array>
@@ -11,9 +12,14 @@ namespace {
 
 using api::PodCondition;
 
-constexpr std::array<std::string_view, 6> kOwn{
-    "PodReadyToStartContainers", "Initialized",  "Ready",
-    "ContainersReady",           "PodScheduled", containers::kAllContainersRestarting};
+constexpr std::array<std::string_view, 8> kOwn{containers::kPodResizePending,
+                                               containers::kPodResizeInProgress,
+                                               "PodReadyToStartContainers",
+                                               "Initialized",
+                                               "Ready",
+                                               "ContainersReady",
+                                               "PodScheduled",
+                                               containers::kAllContainersRestarting};
 constexpr std::string_view kDisruptionTarget = "DisruptionTarget";
 
 bool is_own(const PodCondition& condition) {
@@ -68,8 +74,8 @@ void end_readiness(api::PodStatus& status, WallTime now) {
 /// seen.
 void keep_restarts(const std::vector<api::ContainerStatus>& reported, std::vector<api::ContainerStatus>& merged) {
   for (api::ContainerStatus& each : merged) {
-    const auto told = std::ranges::find(reported, each.name, &api::ContainerStatus::name);
-    if (told != reported.end()) each.restart_count = std::max(each.restart_count, told->restart_count);
+    const auto before = std::ranges::find(reported, each.name, &api::ContainerStatus::name);
+    if (before != reported.end()) each.restart_count = std::max(each.restart_count, before->restart_count);
   }
 }
 

@@ -10,9 +10,6 @@
 namespace spillway::agent {
 namespace {
 
-constexpr Duration kStatusRetryMin = milliseconds(500);
-constexpr Duration kStatusRetryMax = seconds(10);
-
 std::uint64_t version_of(std::string_view resource_version) {
   std::uint64_t version = 0;
   std::from_chars(resource_version.data(), resource_version.data() + resource_version.size(), version);
@@ -30,7 +27,7 @@ void PodStatusWriter::observe(const std::string& uid, const api::Pod& copy) {
   if (fresh || entry.copy_uid.empty()) entry.inherited = !copy.status.container_statuses.empty();
   const std::uint64_t version = version_of(copy.metadata.resource_version);
   if (entry.copy_uid == copy.metadata.uid && version < entry.version)
-    return;  // older than what our last patch returned
+    return;  // the object is older than the answer to our last patch
   entry.path = client::object_path("v1", "pods", copy.metadata.ns, copy.metadata.name, "status");
   entry.copy_uid = copy.metadata.uid;
   entry.version = version;
@@ -100,7 +97,7 @@ void PodStatusWriter::on_answer(const std::string& uid, const std::string& copy_
   entry.in_flight = false;
   if (entry.copy_uid != copy_uid) return write(uid, now);  // about another copy
   if (outcome) {
-    entry.back_off = {};
+    entry.back_off.reset();
     const auto pod = api::decode<api::Pod>(*outcome);
     const std::uint64_t version = pod ? version_of(pod->metadata.resource_version) : 0;
     if (version >= entry.version) {
@@ -113,9 +110,8 @@ void PodStatusWriter::on_answer(const std::string& uid, const std::string& copy_
   }
   if (outcome.error().code == ErrorCode::kNotFound) return;  // the watch will report it too
   context_.log.warning("pod status not written", {{"pod_uid", uid}, {"error", outcome.error().text()}});
-  entry.back_off = std::min(std::max(entry.back_off * 2, kStatusRetryMin), kStatusRetryMax);
   entry.waiting_to_retry = true;
-  context_.api.at(now.mono + entry.back_off, [this, uid](Now later) {
+  context_.api.at(now.mono + entry.back_off.next(), [this, uid](Now later) {
     const auto again = entries_.find(uid);
     if (again == entries_.end() || !again->second.waiting_to_retry) return;
     again->second.waiting_to_retry = false;

@@ -10,6 +10,7 @@
 #include "agent/contract/context.h"
 #include "api/json/json.h"
 #include "api/object/pod.h"
+#include "base/back_off.h"
 #include "base/time.h"
 
 #include <cstdint>
@@ -42,7 +43,7 @@ class PodStatusWriter {
  private:
   struct Entry {
     std::string path;
-    std::string copy_uid;  // empty: there is no copy
+    std::string copy_uid;  // empty: the API server has no copy
     api::PodStatus reported;
     api::PodStatus wanted;
     bool has_wanted = false;
@@ -50,7 +51,7 @@ class PodStatusWriter {
     std::uint64_t version = 0;  // resourceVersion of `reported`
     bool in_flight = false;
     bool waiting_to_retry = false;
-    Duration back_off{};
+    BackOff back_off{milliseconds(500), seconds(10)};
   };
 
   void write(const std::string& uid, Now now);

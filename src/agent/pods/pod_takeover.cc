@@ -21,19 +21,19 @@ Instant instant_of(WallTime at, Now now) {
 }
 
 /// The end of this very run as the API server already has it, unchanged; else `ended`.
-Terminated as_told(const Terminated& ended, const api::ContainerStatus* told) {
-  if (told == nullptr) return ended;
-  for (const api::ContainerState* state : {&told->state, &told->last_state}) {
+Terminated as_reported(const Terminated& ended, const api::ContainerStatus* reported) {
+  if (reported == nullptr) return ended;
+  for (const api::ContainerState* state : {&reported->state, &reported->last_state}) {
     if (state->terminated && state->terminated->container_id == ended.container_id) return *state->terminated;
   }
   return ended;
 }
 
 std::optional<Terminated> run_before(const FoundContainer& newest, const FoundContainer* before,
-                                     const api::ContainerStatus* told) {
-  if (before != nullptr && before->ended) return as_told(*before->ended, told);
-  if (told == nullptr) return std::nullopt;
-  return told->container_id == newest.container_id ? told->last_state.terminated : told->state.terminated;
+                                     const api::ContainerStatus* reported) {
+  if (before != nullptr && before->ended) return as_reported(*before->ended, reported);
+  if (reported == nullptr) return std::nullopt;
+  return reported->container_id == newest.container_id ? reported->last_state.terminated : reported->state.terminated;
 }
 
 /// The runtime has forgotten its runs, but their logs are there: the next one writes to none of them. A run that has
@@ -44,12 +44,12 @@ void count_by_logs(ContainerRun& run, const FoundPod& found) {
   run.restart_count = std::max(run.restart_count, run.ended ? logged->second - 1 : logged->second);
 }
 
-void take_over_run(ContainerRun& run, const FoundPod& found, const api::ContainerStatus* told, Now now) {
+void take_over_run(ContainerRun& run, const FoundPod& found, const api::ContainerStatus* reported, Now now) {
   const auto is_same = [&](const FoundContainer& each) { return each.name == run.spec->name; };
   const auto newest = std::ranges::find_if(found.containers, is_same);
   if (newest == found.containers.end()) return count_by_logs(run, found);
   // The status reports a run that left no container: restore_containers() has handled it.
-  if (told != nullptr && told->state.running && told->restart_count > newest->attempt) return;
+  if (reported != nullptr && reported->state.running && reported->restart_count > newest->attempt) return;
   const auto before = std::find_if(newest + 1, found.containers.end(), is_same);
   const bool by_this = newest->hash.empty() ? newest->image == run.spec->image
                                             : newest->hash == container_hash(run.spec->name, run.spec->image);
@@ -61,13 +61,13 @@ void take_over_run(ContainerRun& run, const FoundPod& found, const api::Containe
   run.image_id = newest->image_id;
   run.started_at = newest->started_at;
   run.running_since = instant_of(newest->started_at, now);
-  run.ended_before = run_before(*newest, before == found.containers.end() ? nullptr : &*before, told);
+  run.ended_before = run_before(*newest, before == found.containers.end() ? nullptr : &*before, reported);
   run.ended.reset();
   run.ended_at.reset();
   run.state = ContainerRun::State::kRunning;
   if (!newest->ended) return;
   run.state = ContainerRun::State::kExited;
-  run.ended = as_told(*newest->ended, told);
+  run.ended = as_reported(*newest->ended, reported);
   run.ended_at = instant_of(newest->ended->finished_at.value_or(now.wall), now);
 }
 
@@ -78,7 +78,7 @@ bool starts_again(const api::Pod& pod, const ContainerRun& run) {
 
 }  // namespace
 
-const api::ContainerStatus* told_of(const api::PodStatus& status, std::string_view container) {
+const api::ContainerStatus* reported_status(const api::PodStatus& status, std::string_view container) {
   for (const auto* list :
        {&status.init_container_statuses, &status.container_statuses, &status.ephemeral_container_statuses}) {
     const auto found = std::ranges::find(*list, container, &api::ContainerStatus::name);
@@ -92,7 +92,7 @@ bool is_alive(const FoundPod& found) {
          std::ranges::any_of(found.containers, [](const FoundContainer& each) { return !each.ended; });
 }
 
-void note_exit(FoundPod& found, const ContainerExited& event) {
+void record_found_exit(FoundPod& found, const ContainerExited& event) {
   for (FoundContainer& each : found.containers) {
     if (each.name != event.name || each.attempt != event.attempt) continue;
     each.ended = terminated_by(event);
@@ -110,7 +110,7 @@ void take_over(PodWorker& worker, FoundPod found, Now now) {
   worker.handler = found.handler;
   for (auto* list : worker.run_lists()) {
     for (ContainerRun& run : *list) {
-      take_over_run(run, found, told_of(worker.pod->status, run.spec->name), now);
+      take_over_run(run, found, reported_status(worker.pod->status, run.spec->name), now);
     }
   }
   const bool goes_on =

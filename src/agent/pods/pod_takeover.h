@@ -19,9 +19,9 @@ void take_over(PodWorker& worker, FoundPod found, Now now);
 bool is_alive(const FoundPod& found);
 
 /// The container's entry in the reported status; nullptr: none.
-const api::ContainerStatus* told_of(const api::PodStatus& status, std::string_view container);
+const api::ContainerStatus* reported_status(const api::PodStatus& status, std::string_view container);
 
 /// The end of one of its containers, seen before the pod's object was.
-void note_exit(FoundPod& found, const ContainerExited& event);
+void record_found_exit(FoundPod& found, const ContainerExited& event);
 
 }  // namespace spillway::agent

@@ -23,7 +23,7 @@ namespace spillway::agent {
 
 /// A container that is being stopped while its pod continues.
 struct RunStop {
-  bool again = false;           // start again, whatever its exit code and policy
+  bool again = false;           // the container starts again, whatever its exit code and policy
   bool new_definition = false;  // and without a back-off: by another definition
 };
 
@@ -39,27 +39,24 @@ struct ContainerRun {
   std::optional<WallTime> started_at;
   std::optional<Instant> running_since;
   std::string container_id;  // id of the current or last run, as the runtime names it; empty: made from the names
-  std::string image_id;      // the same
+  std::string image_id;      // id of the image, as the runtime names it; empty: made from the names
   std::optional<api::ContainerState::Terminated> ended;         // the current run, once over
   std::optional<api::ContainerState::Terminated> ended_before;  // the run before the current one
-  std::optional<Instant> ended_at;                              // when this process saw `ended`
+  std::optional<Instant> ended_at;                              // time at which this process noticed the end
   containers::RestartBackOff back_off;
-  std::optional<Instant> retry_at;  // waits for its back-off until then
-  bool permitted = false;           // its back-off has ended: it starts as soon as its pod is ready for it
+  std::optional<Instant> retry_at;  // end of the back-off before the next start
+  bool permitted = false;           // the back-off is over: the container starts as soon as its pod is ready
   std::optional<RunStop> stopping;
-  bool again = false;  // was stopped to be started again
+  bool again = false;  // stopped in order to start again
   // As reported by probes and hooks; see containers::is_started().
   bool started = false;
   bool ready = false;
-  bool reading = false;        // the objects that its variables refer to are being read; it starts then
-  bool too_large = false;      // its last start was refused: arguments or environment too large
+  bool reading = false;        // objects of its variables are being read before the start
+  bool too_large = false;      // the last start was refused: arguments or environment too large
   std::size_t exec_bytes = 0;  // arguments and environment of the current run, as long as it starts or runs
 };
 
-/// No postStart hook takes longer: there is no limit upstream.
-inline constexpr Duration kHookTimeMax = hours(24);
-
-/// kWaiting: has not been asked yet whether it may start.
+/// kWaiting: has not been admitted yet.
 enum class WorkerPhase { kWaiting, kSyncing, kTerminating, kTerminated };
 
 /// Presence of the pod on this machine. kNone: nothing yet; kNever: it was refused; kCreated: CreatePod was sent;
@@ -68,14 +65,15 @@ enum class PodContent { kNone, kNever, kCreated, kRemoved };
 
 /// State of the object or file that defines the pod. kDeleting: its terminal phase is written and the API server is
 /// asked to delete it; kGone: it is deleted there; kRetired: its file is gone or makes another pod now.
-enum class PodObject { kStands, kDeleting, kGone, kRetired };
+enum class PodObject { kPresent, kDeleting, kGone, kRetired };
 
 /// The sandbox, where containers are made from images. kAsked: RunSandbox was sent, or its arguments are being read,
 /// without a failure yet. kLost: it ran and is unusable; the next one waits until this one is empty.
 enum class PodSandbox { kNone, kAsked, kRuns, kLost };
 
 struct PodWorker {
-  std::shared_ptr<const api::Pod> pod;  // as last seen
+  std::shared_ptr<const api::Pod> latest;  // as last seen
+  std::shared_ptr<const api::Pod> pod;     // the same with the resources that the node has allocated
   /// Containers point into this one: the latest with the containers that this pod has.
   std::shared_ptr<const api::Pod> spec_source;
   WorkerPhase phase = WorkerPhase::kWaiting;
@@ -84,21 +82,21 @@ struct PodWorker {
   std::vector<ContainerRun> ephemeral_containers;
   std::optional<ForcedEnd> forced_end;
   PodContent content = PodContent::kNone;
-  PodObject object = PodObject::kStands;
+  PodObject object = PodObject::kPresent;
   PodSandbox sandbox = PodSandbox::kNone;
   bool needs_sandbox = false;
   std::vector<std::string> pod_ips;  // addresses of the sandbox
   std::optional<Instant>
       sandbox_ran_at;  // since when the present sandbox runs; nullopt: there is none, or it is older than this process
   std::optional<Instant> sandbox_lost_at;
-  containers::BackOffBounds restart_bounds;     // for its containers
-  containers::RestartBackOff sandbox_back_off;  // a pod can end its own sandbox, again and again
+  containers::BackOffBounds restart_bounds;     // bounds of the back-off of its containers
+  containers::RestartBackOff sandbox_back_off;  // delays new sandboxes: a pod can end its own sandbox again and again
   bool resumes = false;                         // static: its earlier state will be read from its mirror
   std::string handler;             // the sandbox's runtime handler; empty: the default of pods without a RuntimeClass
   bool own_network = false;        // in a network namespace that only it can reach
   std::int64_t grace_seconds = 0;  // in effect while terminating; 0: not set yet
   std::optional<WallTime> start_time;
-  Instant active_since{};  // the same as this process saw it; set in kSyncing
+  Instant active_since{};  // start_time on this process's clock; set in kSyncing
   api::PodStatus status;   // as last computed
   std::optional<client::ApiClient::TimerId> retry_timer;
   std::optional<Instant> retry_due;

@@ -1,7 +1,6 @@
 // The state of the pod workers as text, for debug pages.
 #include "agent/pods/pod_workers.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace spillway::agent {
@@ -49,13 +48,8 @@ api::Json containers_of(const PodWorker& worker) {
 }  // namespace
 
 api::Json PodWorkers::state() const {
-  std::vector<const PodWorker*> workers;
-  for (const auto& [uid, worker] : workers_) workers.push_back(&worker);
-  std::ranges::sort(workers, [](const PodWorker* a, const PodWorker* b) {
-    return std::pair(a->pod->key(), a->uid()) < std::pair(b->pod->key(), b->uid());
-  });
   api::Json pods = api::Json::array();
-  for (const PodWorker* worker : workers) {
+  for (const PodWorker* worker : pods_.sorted()) {
     pods.if_array()->push_back(api::Json::object({{"containers", containers_of(*worker)},
                                                   {"finished", is_finished(worker->uid())},
                                                   {"graceSeconds", worker->grace_seconds},
@@ -65,8 +59,10 @@ api::Json PodWorkers::state() const {
                                                   {"uid", worker->uid()},
                                                   {"worker", name_of(worker->phase)}}));
   }
-  return api::Json::object(
-      {{"admission", admission_.state()}, {"pods", std::move(pods)}, {"statuses", status_.state()}});
+  return api::Json::object({{"admission", admission_.state()},
+                            {"pods", std::move(pods)},
+                            {"resizes", resizes_.state()},
+                            {"statuses", status_.state()}});
 }
 
 }  // namespace spillway::agent

@@ -16,10 +16,10 @@ namespace {
 constexpr std::size_t kCommandBytesMax = 2 * 1024 * 1024;
 
 using containers::HttpPurpose;
-using containers::ProbeJudgement;
 using containers::ProbeOutcome;
+using containers::ProbeVerdict;
 
-ProbeJudgement error(std::string_view text) {
+ProbeVerdict error(std::string_view text) {
   return {ProbeOutcome::kError, std::string(text)};
 }
 
@@ -134,7 +134,7 @@ void HandlerCalls::on_http_answered(const HttpAnswered& event, Now now) {
   if (is_hook && call->fell_back) return call->done({ProbeOutcome::kWarning, fell_back_to_http(call->ask)}, now);
   if (is_hook) return call->done({ProbeOutcome::kSuccess, {}}, now);
   const auto next = containers::follow(call->ask, *event.answer);
-  if (!next) return call->done(containers::judge_http(*event.answer), now);
+  if (!next) return call->done(containers::evaluate_http(*event.answer), now);
   if (call->redirects == containers::kRedirectsMax)
     return call->done({ProbeOutcome::kFailure, "Get \"" + next->url() + "\": stopped after 10 redirects"}, now);
   if (call->deadline <= now.mono)
@@ -172,7 +172,7 @@ void HandlerCalls::on_tcp_tried(const TcpTried& event, Now now) {
 void HandlerCalls::on_grpc_answered(const GrpcAnswered& event, Now now) {
   auto call = take(event.id);
   if (!call) return;
-  call->done(containers::judge_grpc(event.answer, call->address, call->timeout), now);
+  call->done(containers::evaluate_grpc(event.answer, call->address, call->timeout), now);
 }
 
 }  // namespace spillway::agent

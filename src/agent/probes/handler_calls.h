@@ -29,13 +29,13 @@ struct HandlerPlace {
 
 class HandlerCalls {
  public:
-  using Done = std::function<void(const containers::ProbeJudgement& judgement, Now now)>;
+  using Done = std::function<void(const containers::ProbeVerdict& verdict, Now now)>;
 
   explicit HandlerCalls(AgentContext& context) : context_(context) {}
 
   /// `done` may be called before this returns. For hooks every answer is a success; a fallback to HTTP adds a warning.
   void begin(const HandlerPlace& place, const api::Handler& handler, Duration timeout, Done done, Now now);
-  /// Calls for this pod end unheard.
+  /// Cancels the calls for this pod; answers that arrive later are dropped.
   void forget(const std::string& uid);
 
   void on_http_answered(const HttpAnswered& event, Now now);
@@ -50,7 +50,7 @@ class HandlerCalls {
     containers::HttpPurpose purpose = containers::HttpPurpose::kProbe;
     containers::HttpAsk ask;
     std::string command;  // for people
-    std::string address;  // the same: of a gRPC server
+    std::string address;  // address of a gRPC server, for people
     Duration timeout{};
     int redirects = 0;
     bool fell_back = false;  // the hook was retried by HTTP after HTTPS was answered by HTTP

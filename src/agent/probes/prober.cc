@@ -83,7 +83,7 @@ void Prober::run_once(Key key, Now now) {
   arm(key, worker, now.mono + period_of(worker.probe));
   if (worker.tries > 0) return;  // the last call is not over
   const auto& [uid, container, kind] = key;
-  const auto seen = pods_.look(uid, container, now);
+  const auto seen = pods_.probed_container(uid, container, now);
   switch (seen ? worker.run.begin(*seen) : ProbeRun::Turn::kEnd) {
     case ProbeRun::Turn::kWait:
       return;
@@ -101,19 +101,19 @@ void Prober::call(const Key& key, Worker& worker, Now now) {
   const auto& [uid, container, kind] = key;
   calls_.begin(
       pods_.place_of(uid, container), worker.probe.handler, timeout_of(worker.probe),
-      [this, key](const containers::ProbeJudgement& judgement, Now then) { on_done(key, judgement, then); }, now);
+      [this, key](const containers::ProbeVerdict& verdict, Now then) { on_done(key, verdict, then); }, now);
 }
 
-void Prober::on_done(Key key, const containers::ProbeJudgement& judgement, Now now) {
+void Prober::on_done(Key key, const containers::ProbeVerdict& verdict, Now now) {
   const auto found = workers_.find(key);
   if (found == workers_.end()) return;
   Worker& worker = found->second;
-  if (judgement.outcome == containers::ProbeOutcome::kError && worker.tries < containers::kProbeTries)
+  if (verdict.outcome == containers::ProbeOutcome::kError && worker.tries < containers::kProbeTries)
     return call(key, worker, now);
   worker.tries = 0;
   const auto& [uid, container, kind] = key;
-  const bool changed = worker.run.finish(judgement.outcome);
-  if (const auto event = containers::probe_event(kind, judgement.outcome, judgement.output))
+  const bool changed = worker.run.finish(verdict.outcome);
+  if (const auto event = containers::probe_event(kind, verdict.outcome, verdict.output))
     pods_.on_probe_event(uid, container, *event, now);
   if (changed) pods_.on_probe_result(std::string(uid), kind, now);
 }

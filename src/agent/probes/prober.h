@@ -26,8 +26,8 @@ class ProbedPods {
  public:
   virtual ~ProbedPods() = default;
   /// nullopt: there is no such container.
-  virtual std::optional<containers::ProbedContainer> look(const std::string& uid, const std::string& container,
-                                                          Now now) const = 0;
+  virtual std::optional<containers::ProbedContainer> probed_container(const std::string& uid,
+                                                                      const std::string& container, Now now) const = 0;
   virtual HandlerPlace place_of(const std::string& uid, const std::string& container) const = 0;
   virtual void on_probe_event(const std::string& uid, const std::string& container, const containers::ProbeEvent& event,
                               Now now) = 0;
@@ -78,7 +78,7 @@ class Prober {
   void arm(const Key& key, Worker& worker, Instant due);
   void run_once(Key key, Now now);
   void call(const Key& key, Worker& worker, Now now);
-  void on_done(Key key, const containers::ProbeJudgement& judgement, Now now);
+  void on_done(Key key, const containers::ProbeVerdict& verdict, Now now);
 
   AgentContext& context_;
   Rng rng_;

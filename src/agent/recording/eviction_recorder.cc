@@ -54,7 +54,7 @@ void EvictionRecorder::lose() {
 void EvictionRecorder::on_input(const EngineInputRef& input, Now now) {
   now_ = now.mono;
   const bool nested = depth_++ > 0;
-  if (open_) write(encode_told(input, nested, now));
+  if (open_) write(encode_input(input, nested, now));
 }
 
 void EvictionRecorder::on_end() {

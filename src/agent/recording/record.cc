@@ -15,7 +15,7 @@ void describe(auto& io, Is<RunState> auto& r) {
   io(r.run, r.segment, r.after_gap, r.at, r.node, r.snapshot, r.pods);
 }
 
-void describe(auto& io, Is<ToldEngine> auto& t) {
+void describe(auto& io, Is<InputReceived> auto& t) {
   io(t.at, t.nested, t.input);
 }
 
@@ -94,17 +94,17 @@ std::string encode_snapshot(const EvictionSnapshot& snapshot) {
   return writer.take();
 }
 
-std::string encode_told(const EngineInputRef& input, bool nested, Now at) {
-  constexpr std::uint64_t kTold = 1;  // its number among the records
-  static_assert(std::is_same_v<std::variant_alternative_t<kTold, Record>, ToldEngine>);
+std::string encode_input(const EngineInputRef& input, bool nested, Now at) {
+  constexpr std::uint64_t kIndex = 1;  // its number among the records
+  static_assert(std::is_same_v<std::variant_alternative_t<kIndex, Record>, InputReceived>);
   RecordWriter writer;
-  writer(kTold, at, nested, std::uint64_t{input.index()});
+  writer(kIndex, at, nested, std::uint64_t{input.index()});
   std::visit(
-      [&writer](const auto& told) {
-        if constexpr (std::is_pointer_v<std::remove_cvref_t<decltype(told)>>) {
-          writer(*told);
+      [&writer](const auto& given) {
+        if constexpr (std::is_pointer_v<std::remove_cvref_t<decltype(given)>>) {
+          writer(*given);
         } else {
-          writer(told);
+          writer(given);
         }
       },
       input);

@@ -1,5 +1,5 @@
 // The records of a recording. Every segment of it begins with RunState, the engine's state at that time, so that a
-// replay may begin there. The records after a ToldEngine, up to the next one that is not nested, are its results.
+// replay may begin there. The records after an InputReceived, up to the next one that is not nested, are its results.
 // Thread: any (pure). Bounds: a decoded value has no more elements than its record has bytes.
 // Source: docs/adr/0024-recordings.md.
 #pragma once
@@ -38,9 +38,9 @@ struct RunState {
   std::vector<api::Pod> pods;  // the engine sees them in this order
 };
 
-struct ToldEngine {
+struct InputReceived {
   Now at{};
-  bool nested = false;  // within the one before
+  bool nested = false;  // the input arrived during the one before
   EngineInput input;
 };
 
@@ -65,12 +65,12 @@ struct ConditionsChanged {
 /// A pod's end was ordered.
 struct Ending {};
 
-using Record = std::variant<RunState, ToldEngine, PodsSeen, Claimed, Decided, ConditionsChanged, Ending>;
+using Record = std::variant<RunState, InputReceived, PodsSeen, Claimed, Decided, ConditionsChanged, Ending>;
 
 std::string encode_record(const Record& record);
-/// Encodes a ToldEngine without a copy of the input.
-std::string encode_told(const EngineInputRef& input, bool nested, Now at);
-/// kInvalid: not what these write.
+/// Encodes an InputReceived without a copy of the input.
+std::string encode_input(const EngineInputRef& input, bool nested, Now at);
+/// kInvalid: not written by these functions.
 Result<Record> decode_record(std::string_view record);
 
 /// The pod with only the members that its eviction depends on.

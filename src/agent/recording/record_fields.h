@@ -221,7 +221,7 @@ void describe(Io& io, Is<eviction::PassState> auto& s) {
       if (seen) s.condition_clock.restore(each, *seen);
     }
   }
-  io(s.conditions, s.met_before, s.last);
+  io(s.conditions, s.crossed_before, s.last);
 }
 
 void describe(auto& io, Is<eviction::EvictPod> auto& a) {
@@ -279,7 +279,7 @@ void describe(auto& io, Is<ReliefMemory> auto& m) {
 }
 
 void describe(auto& io, Is<EvictionSnapshot> auto& s) {
-  io(s.state, s.fall, s.forecast, s.dying, s.given_up, s.last_summary, s.seen, s.met_at_pass, s.last_pass,
+  io(s.state, s.fall, s.forecast, s.dying, s.given_up, s.last_summary, s.seen, s.reached_at_pass, s.last_pass,
      s.threshold_event_at, s.pass_wanted, s.nobody_to_evict, s.last_id, s.in_flight, s.wake_pending, s.plan_waits,
      s.reaction_watches, s.last_failed, s.crossed, s.relief);
 }
@@ -290,7 +290,7 @@ void describe(auto&, Is<EngineStarted> auto&) {}
 
 void describe(auto&, Is<PodsChanged> auto&) {}
 
-void describe(auto&, Is<LookAtEverything> auto&) {}
+void describe(auto&, Is<ObserveEverything> auto&) {}
 
 void describe(auto& io, Is<PodFinished> auto& p) {
   io(p.uid);

@@ -69,14 +69,14 @@ Outcome Replay::take(Record record) {
     return begin(std::move(*state));
   }
   if (session_ == nullptr) return make_error(ErrorCode::kInvalid, "the recording does not begin with a state");
-  auto* told = std::get_if<ToldEngine>(&record);
-  if (told == nullptr || told->nested) {
+  auto* received = std::get_if<InputReceived>(&record);
+  if (received == nullptr || received->nested) {
     if (!step_) return make_error(ErrorCode::kInvalid, "the recording has an answer without a question");
     followed_.push_back(std::move(record));
     return {};
   }
   SPILLWAY_TRY_VOID(run_step());
-  step_ = std::move(*told);
+  step_ = std::move(*received);
   return {};
 }
 
@@ -108,18 +108,18 @@ Outcome Replay::begin(RunState state) {
 
 Outcome Replay::run_step() {
   if (!step_) return {};
-  const ToldEngine told = *std::exchange(step_, std::nullopt);
+  const InputReceived received = *std::exchange(step_, std::nullopt);
   std::vector<Record> followed = std::exchange(followed_, {});
-  Now at = told.at;
+  Now at = received.at;
   for (const Record& each : followed) {
-    if (const auto* nested = std::get_if<ToldEngine>(&each)) at = nested->at;
+    if (const auto* nested = std::get_if<InputReceived>(&each)) at = nested->at;
     SPILLWAY_TRY(outcome, decided_in(each, at));
     if (outcome) decided_.push_back(std::move(*outcome));
   }
   ++report_.inputs;
-  if (std::holds_alternative<Observed>(told.input)) ++report_.observations;
-  report_.end = told.at.wall;
-  session_->run(told, std::move(followed));
+  if (std::holds_alternative<Observed>(received.input)) ++report_.observations;
+  report_.end = received.at.wall;
+  session_->run(received, std::move(followed));
   return {};
 }
 
@@ -137,11 +137,11 @@ Result<ReplayReport> Replay::finish() {
 }
 
 Result<ReplayReport> replay_recording(std::string_view file, Replay::Reconfigure reconfigure,
-                                      const std::function<bool(std::size_t, std::size_t)>& go_on) {
+                                      const std::function<bool(std::size_t, std::size_t)>& may_continue) {
   SPILLWAY_TRY(frames, recording::read_frames(file, recording::kAgentKind));
   Replay replay(std::move(reconfigure));
   for (std::size_t i = 0; i < frames.records.size(); ++i) {
-    if (go_on && i % kProgressEvery == 0 && !go_on(i, frames.records.size()))
+    if (may_continue && i % kProgressEvery == 0 && !may_continue(i, frames.records.size()))
       return make_error(ErrorCode::kServiceUnavailable, "interrupted");
     SPILLWAY_TRY(record, decode_record(frames.records[i]));
     SPILLWAY_TRY_VOID(replay.take(std::move(record)));

@@ -49,7 +49,7 @@ class Replay {
   /// Replaces the recorded options of the node's engine by others.
   using Reconfigure = std::function<Result<EvictionOptions>(const RecordedNode& node)>;
 
-  /// Empty: its own configuration.
+  /// `reconfigure`: changes the recorded configuration; empty: it is used as recorded.
   explicit Replay(Reconfigure reconfigure = {});
   ~Replay();
   Replay(const Replay&) = delete;
@@ -70,17 +70,17 @@ class Replay {
   std::unique_ptr<Session> session_;
   std::uint64_t run_ = 0;
   std::uint64_t segment_ = 0;
-  std::optional<ToldEngine> step_;
+  std::optional<InputReceived> step_;
   std::vector<Record> followed_;  // `step_`
   std::vector<ReplayOutcome> decided_;
   std::vector<ReplayOutcome> would_be_;
   ReplayReport report_;
 };
 
-/// Replays a whole recording. `go_on`, which may be empty, is called now and then with the number of records done and
-/// of all, and returns false to stop. kServiceUnavailable: it stopped the replay. kInvalid: as of read_frames(),
-/// decode_record(), Replay::take().
+/// Replays a whole recording. `may_continue`, which may be empty, is called now and then with the number of records
+/// done and of all, and returns false to stop. kServiceUnavailable: it stopped the replay. kInvalid: as of
+/// read_frames(), decode_record(), Replay::take().
 Result<ReplayReport> replay_recording(std::string_view file, Replay::Reconfigure reconfigure = {},
-                                      const std::function<bool(std::size_t done, std::size_t all)>& go_on = {});
+                                      const std::function<bool(std::size_t done, std::size_t all)>& may_continue = {});
 
 }  // namespace spillway::agent

@@ -8,7 +8,7 @@
 namespace spillway::agent {
 namespace {
 
-/// Within this time a node that wanted to see everything saw it, in the same breath.
+/// An observation of a part followed by one of the whole node within this time counts as one reading.
 constexpr Duration kAnswerMax = milliseconds(250);
 
 template <typename... Cases>
@@ -57,28 +57,28 @@ Replay::Session::Session(RunState state, EvictionOptions options, As as, evictio
   }
 }
 
-void Replay::Session::run(const ToldEngine& told, std::vector<Record> followed) {
+void Replay::Session::run(const InputReceived& received, std::vector<Record> followed) {
   followed_ = std::move(followed);
   answered_ = 0;
   if (as_ == As::kOwn) {
-    tell(told.input, told.at);
-    tell_nested();
+    deliver(received.input, received.at);
+    deliver_nested();
   } else {
     for (Record& each : followed_) {
       if (auto* seen = std::get_if<PodsSeen>(&each)) see_pods(std::move(*seen));
     }
-    if (wanting_more_ && told.at.mono - wanting_more_->at > kAnswerMax) answer_with_estimate();
-    end_overdue(told.at);
-    tell_otherwise(told.input, told.at);
+    if (wanting_more_ && received.at.mono - wanting_more_->at > kAnswerMax) answer_with_estimate();
+    end_overdue(received.at);
+    deliver_adapted(received.input, received.at);
     for (const Record& each : followed_) {
-      if (const auto* nested = std::get_if<ToldEngine>(&each)) tell_otherwise(nested->input, nested->at);
+      if (const auto* nested = std::get_if<InputReceived>(&each)) deliver_adapted(nested->input, nested->at);
     }
   }
   collect();
   api_.take_api_commands();
 }
 
-void Replay::Session::tell(const EngineInput& input, Now now) {
+void Replay::Session::deliver(const EngineInput& input, Now now) {
   std::visit(Overloaded{[&](const EngineStarted&) { engine_.start(now); },
                         [&](const Observed& seen) { engine_.on_observed(seen, now); },
                         [&](const Reclaimed& done) { engine_.on_reclaimed(done, now); },
@@ -86,7 +86,7 @@ void Replay::Session::tell(const EngineInput& input, Now now) {
                         [&](const PressureWake& wake) { engine_.on_pressure_wake(wake, now); },
                         [&](const PodFinished& pod) { engine_.on_pod_finished(pod.uid, now); },
                         [&](const PodsChanged&) { engine_.on_pods_changed(now); },
-                        [&](const LookAtEverything&) { engine_.look_at_everything(now); },
+                        [&](const ObserveEverything&) { engine_.observe_everything(now); },
                         [&](const JournalEntry& entry) { engine_.resume(entry, now); },
                         [&](const Reacted& reacted) { engine_.on_reacted(reacted, now); },
                         [&](EngineTimer timer) { engine_.on_timer(timer, now); }},
@@ -95,7 +95,7 @@ void Replay::Session::tell(const EngineInput& input, Now now) {
 
 /// Gives an engine with other options the input, as far as it applies: answers to questions that it did not ask are
 /// left out.
-void Replay::Session::tell_otherwise(const EngineInput& input, Now now) {
+void Replay::Session::deliver_adapted(const EngineInput& input, Now now) {
   collect();
   std::visit(
       Overloaded{[&](const Observed& seen) { see(seen, now); },
@@ -124,12 +124,12 @@ void Replay::Session::tell_otherwise(const EngineInput& input, Now now) {
                    reacted_ = nullptr;
                  },
                  [&](EngineTimer timer) {
-                   if (timer == EngineTimer::kLook && owed_.observation) return;
+                   if (timer == EngineTimer::kObserve && owed_.observation) return;
                    if (timer == EngineTimer::kNoAnswer && !owed_.observation) return;
                    if (timer == EngineTimer::kReclaim) owed_.reclaim.reset();
                    engine_.on_timer(timer, now);
                  },
-                 [&](const auto&) { tell(input, now); }},
+                 [&](const auto&) { deliver(input, now); }},
       input);
 }
 
@@ -140,7 +140,7 @@ void Replay::Session::see(const Observed& seen, Now now) {
   if (seen.summary && !light) last_whole_ = seen;
   if (light) answer_with_estimate();
   wanting_more_.reset();
-  if (!owed_.observation) engine_.on_timer(EngineTimer::kLook, now);
+  if (!owed_.observation) engine_.on_timer(EngineTimer::kObserve, now);
   collect();
   if (!owed_.observation) return;
   answer(seen, now);
@@ -259,18 +259,18 @@ void Replay::Session::on_ending() {
   if (next != nullptr && std::holds_alternative<Ending>(*next)) ++answered_;
 }
 
-void Replay::Session::tell_nested() {
+void Replay::Session::deliver_nested() {
   for (const Record* next = next_answer(); next != nullptr; next = next_answer()) {
-    const auto* nested = std::get_if<ToldEngine>(next);
+    const auto* nested = std::get_if<InputReceived>(next);
     if (nested == nullptr) return;
     ++answered_;
-    const ToldEngine told = *nested;
-    tell(told.input, told.at);
+    const InputReceived received = *nested;
+    deliver(received.input, received.at);
   }
 }
 
 void Replay::Session::evict(const eviction::EvictPod& action, Urgency urgency, Now now) {
-  if (as_ == As::kOwn) return tell_nested();
+  if (as_ == As::kOwn) return deliver_nested();
   const std::int64_t grace = std::max(action.grace_period_seconds, kStopSecondsMin);
   const Instant end = now.mono + (urgency == Urgency::kEmergency ? Duration{} : Duration(seconds(grace)));
   const auto [known, is_new] = ending_.emplace(action.uid, end);
@@ -278,7 +278,7 @@ void Replay::Session::evict(const eviction::EvictPod& action, Urgency urgency, N
 }
 
 void Replay::Session::kill_now(const std::string& uid) {
-  if (as_ == As::kOwn) return tell_nested();
+  if (as_ == As::kOwn) return deliver_nested();
   if (const auto known = ending_.find(uid); known != ending_.end()) known->second = now_.mono;
 }
 

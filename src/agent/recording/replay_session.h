@@ -34,8 +34,8 @@ class Replay::Session final : public EvictionWitness, public EvictablePods, publ
   static Result<std::unique_ptr<Session>> create(RunState state, EvictionOptions options, As as,
                                                  std::vector<ReplayOutcome>& outcomes);
 
-  /// One input, and what followed from it.
-  void run(const ToldEngine& told, std::vector<Record> followed);
+  /// Gives the engine one input with the records that followed it.
+  void run(const InputReceived& received, std::vector<Record> followed);
 
   /// All pods, as the engine sees them from here on.
   void see_all(std::vector<api::Pod> pods);
@@ -88,8 +88,8 @@ class Replay::Session final : public EvictionWitness, public EvictablePods, publ
   Session(RunState state, EvictionOptions options, As as, eviction::PassConfig config,
           std::vector<ReplayOutcome>& outcomes);
 
-  void tell(const EngineInput& input, Now now);
-  void tell_otherwise(const EngineInput& input, Now now);
+  void deliver(const EngineInput& input, Now now);
+  void deliver_adapted(const EngineInput& input, Now now);
   void see(const Observed& seen, Now now);
   /// Answers the engine's observe command.
   void answer(Observed seen, Now now);
@@ -100,7 +100,7 @@ class Replay::Session final : public EvictionWitness, public EvictablePods, publ
   void collect();
   void see_pods(PodsSeen seen) const;
   const Record* next_answer() const;
-  void tell_nested();
+  void deliver_nested();
 
   As as_;
   AgentOptions options_;
@@ -125,9 +125,9 @@ class Replay::Session final : public EvictionWitness, public EvictablePods, publ
   Owed owed_;
   Instant reclaim_since_{};
   std::optional<Observed> last_whole_;
-  const Reacted* reacted_ = nullptr;  // while what the machine read by itself is seen
+  const Reacted* reacted_ = nullptr;  // set while the engine evaluates readings that the machine took by itself
   std::optional<Wanting> wanting_more_;
-  std::map<std::string, Instant> ending_;  // pods it has ended, until they are gone
+  std::map<std::string, Instant> ending_;  // pods that the engine is ending, with the time of the decision
   std::set<std::string, std::less<>> gone_;
   std::uint64_t estimated_ = 0;
 };

@@ -46,7 +46,7 @@ class ExpiringCache {
 
   std::size_t entries_max_;
   std::map<std::string, Entry> entries_;
-  std::set<std::pair<Instant, std::string>> order_;  // the same entries
+  std::set<std::pair<Instant, std::string>> order_;  // keys of entries_, by the time of expiry
 };
 
 }  // namespace spillway::agent

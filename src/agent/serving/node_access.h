@@ -16,7 +16,7 @@ struct NodeAccess {
   std::string verb;         // empty: no method that has one
   std::string subresource;  // "stats", "metrics", "log", "checkpoint", else "proxy"
   std::string path;         // not empty: a path that is no resource; `subresource` is unused
-  /// The subresource whose right will do as well, asked about when that to the first is denied; empty: there is none.
+  /// The subresource whose right is also enough, checked when the first one is denied; empty: there is none.
   std::string fallback = {};
 
   friend bool operator==(const NodeAccess&, const NodeAccess&) = default;

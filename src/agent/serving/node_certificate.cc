@@ -76,26 +76,31 @@ void NodeCertificate::request(Now now) {
   const Result<std::string> pem = keys_.make_request();
   if (!pem) return retry(pem.error().text(), now);
   asked_ = now.mono;
-  poll_wait_ = kPollMin;
+  polls_.reset();
   api_.create(client::object_path(kCertificatesVersion, kCertificatesPlural, {}),
-              request_document(facts_of(purpose_), *pem), [this](const Result<Json>& outcome, Now answered) {
-                if (!outcome) return retry(outcome.error().text(), answered);
-                name_ = outcome->string_at({"metadata", "name"});
-                on_answer(*outcome, answered);
-              });
+              request_document(facts_of(purpose_), *pem),
+              [this](const Result<Json>& outcome, Now answered) { on_requested(outcome, answered); });
+}
+
+void NodeCertificate::on_requested(const Result<Json>& outcome, Now now) {
+  if (!outcome) return retry(outcome.error().text(), now);
+  name_ = outcome->string_at({"metadata", "name"});
+  on_request(*outcome, now);
 }
 
 void NodeCertificate::poll(Now now) {
   if (now.mono - asked_ > kPatience) return request(now);
   api_.get(client::object_path(kCertificatesVersion, kCertificatesPlural, {}, name_),
-           [this](const Result<Json>& outcome, Now answered) {
-             if (outcome) return on_answer(*outcome, answered);
-             if (outcome.error().code == ErrorCode::kNotFound) return retry("the request was deleted", answered);
-             api_.at(answered.mono + kPollMax, [this](Now later) { poll(later); });
-           });
+           [this](const Result<Json>& outcome, Now answered) { on_polled(outcome, answered); });
 }
 
-void NodeCertificate::on_answer(const Json& request, Now now) {
+void NodeCertificate::on_polled(const Result<Json>& outcome, Now now) {
+  if (outcome) return on_request(*outcome, now);
+  if (outcome.error().code == ErrorCode::kNotFound) return retry("the request was deleted", now);
+  api_.at(now.mono + kPollMax, [this](Now later) { poll(later); });
+}
+
+void NodeCertificate::on_request(const Json& request, Now now) {
   if (const auto refused = refusal_of(request)) return retry(*refused, now);
   if (const std::string_view encoded = request.string_at({"status", "certificate"}); !encoded.empty()) {
     const Result<std::string> pem = api::decode_base64(encoded);
@@ -105,8 +110,7 @@ void NodeCertificate::on_answer(const Json& request, Now now) {
   if (now.mono - asked_ > kSayAfter && say_once()) {
     log_.info("certificate not signed yet", {{"purpose", facts_of(purpose_).text}, {"request", name_}});
   }
-  api_.at(now.mono + poll_wait_, [this](Now later) { poll(later); });
-  poll_wait_ = std::min(poll_wait_ * 2, kPollMax);
+  api_.at(now.mono + polls_.next(), [this](Now later) { poll(later); });
 }
 
 void NodeCertificate::install(const std::string& certificate, Now now) {
@@ -115,7 +119,7 @@ void NodeCertificate::install(const std::string& certificate, Now now) {
   log_.info(fmt::format("{} installed", facts_of(purpose_).text), {{"request", name_}});
   installed_ = true;
   said_ = false;
-  retry_wait_ = kRetryMin;
+  retries_.reset();
   renew_before(*end, now);
 }
 
@@ -126,8 +130,7 @@ void NodeCertificate::renew_before(WallTime end, Now now) {
 
 void NodeCertificate::retry(std::string_view why, Now now) {
   if (say_once()) log_.warning(fmt::format("no signed {}", facts_of(purpose_).text), {{"error", std::string(why)}});
-  api_.at(now.mono + retry_wait_, [this](Now later) { request(later); });
-  retry_wait_ = std::min(retry_wait_ * 2, kRetryMax);
+  api_.at(now.mono + retries_.next(), [this](Now later) { request(later); });
 }
 
 }  // namespace spillway::agent

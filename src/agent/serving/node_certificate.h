@@ -6,6 +6,7 @@
 // 12.1.
 #pragma once
 
+#include "base/back_off.h"
 #include "base/rng.h"
 #include "client/api_client.h"
 #include "telemetry/log.h"
@@ -36,7 +37,7 @@ class NodeCertificate final : public client::ApiEngine {
   /// An unsigned request is replaced after this time; the API server deletes it after a day.
   static constexpr Duration kPatience = hours(12);
 
-  /// `end`: of the one it has already; nullopt: it has none, and asks at once.
+  /// `end`: expiry of the present certificate; nullopt: there is none, and one is requested at once.
   NodeCertificate(CertificatePurpose purpose, CertificateKeys& keys, telemetry::Log log, Rng rng,
                   std::optional<WallTime> end = std::nullopt);
 
@@ -53,9 +54,13 @@ class NodeCertificate final : public client::ApiEngine {
   std::vector<client::ApiCommand> take_api_commands() override { return api_.take_api_commands(); }
 
  private:
+  // The steps of a request, in order; the last one begins the next request when its time comes.
   void request(Now now);
+  void on_requested(const Result<api::Json>& outcome, Now now);
   void poll(Now now);
-  void on_answer(const api::Json& request, Now now);
+  void on_polled(const Result<api::Json>& outcome, Now now);
+  /// The request as the API server has it: signed, refused, or still waiting.
+  void on_request(const api::Json& request, Now now);
   void install(const std::string& certificate, Now now);
   /// Requests the next certificate with a fifth of the time to `end` left, and never at once again.
   void renew_before(WallTime end, Now now);
@@ -71,8 +76,8 @@ class NodeCertificate final : public client::ApiEngine {
   std::optional<WallTime> end_;  // expiry of the first certificate
   std::string name_;             // name of the CertificateSigningRequest
   Instant asked_{};
-  Duration poll_wait_ = kPollMin;
-  Duration retry_wait_ = kRetryMin;
+  BackOff polls_{kPollMin, kPollMax};
+  BackOff retries_{kRetryMin, kRetryMax};
   bool said_ = false;
   bool installed_ = false;
 };

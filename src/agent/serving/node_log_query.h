@@ -29,7 +29,7 @@ struct NodeLogQuery {
   std::vector<std::string> files;     // below kNodeLogFolder
   std::optional<LogQueryTime> since;
   std::optional<LogQueryTime> until;
-  std::optional<std::int64_t> boot;  // 0: this one, -1: the one before
+  std::optional<std::int64_t> boot;  // boot to read: 0 is the present one, -1 the one before
   std::optional<std::int64_t> tail_lines;
   std::string pattern;
 

@@ -13,6 +13,12 @@ namespace spillway::agent {
 
 enum class NodeHandler { kPage, kHealth, kLogs, kNodeLogs, kSummary, kRecording, kExec, kAttach, kPortForward };
 
+/// The handlers that upstream's enableDebuggingHandlers turns off: programs, ports and logs of pods, logs of the node.
+constexpr bool leads_into_pods(NodeHandler handler) {
+  using enum NodeHandler;
+  return handler == kExec || handler == kAttach || handler == kPortForward || handler == kLogs || handler == kNodeLogs;
+}
+
 /// One row of the table.
 struct NodeRoute {
   enum class Methods { kGet, kGetAndPost };

@@ -82,19 +82,19 @@ void RequestGate::ask(const Caller& caller, const NodeAccess& access, Done done,
     if (options_.settings.strangers == Strangers::kRefused) return done(kUnauthorized);
     user = api::UserInfo{std::string(api::kAnonymousUser), {}, {std::string(api::kUnauthenticatedGroup)}};
   }
-  if (waiting_ >= options_.waiting_max) return done({429, "too many requests wait for the API server's judgement"});
+  if (waiting_ >= options_.waiting_max) return done({429, "too many requests wait for the API server's decision"});
   ++waiting_;
-  KnowsRight judged = [this, done = std::move(done)](const Verdict& verdict, Now) {
+  KnowsRight on_verdict = [this, done = std::move(done)](const Verdict& verdict, Now) {
     --waiting_;
     done(verdict);
   };
   if (user) {
-    authorize_either(*user, access, std::move(judged), now);
+    authorize_either(*user, access, std::move(on_verdict), now);
   } else {
     identify(
         caller.token,
-        [this, access, judged = std::move(judged)](const Bearer& bearer, Now then) {
-          bearer ? authorize_either(*bearer, access, judged, then) : judged(kUnauthorized, then);
+        [this, access, on_verdict = std::move(on_verdict)](const Bearer& bearer, Now then) {
+          bearer ? authorize_either(*bearer, access, on_verdict, then) : on_verdict(kUnauthorized, then);
         },
         now);
   }
@@ -159,16 +159,17 @@ void RequestGate::authorize(const api::UserInfo& user, const NodeAccess& access,
     const Verdict verdict = *known;
     return next(verdict, now);
   }
-  std::vector<KnowsRight>& waiting = judging_[key];
+  std::vector<KnowsRight>& waiting = authorizing_[key];
   waiting.push_back(std::move(next));
   if (waiting.size() > 1) return;
-  api_.create(
-      "/apis/authorization.k8s.io/v1/subjectaccessreviews", access_review(user, access, options_.node_name),
-      [this, key, user, access](const Result<Json>& answer, Now then) { on_judged(key, user, access, answer, then); });
+  api_.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", access_review(user, access, options_.node_name),
+              [this, key, user, access](const Result<Json>& answer, Now then) {
+                on_access_review(key, user, access, answer, then);
+              });
 }
 
-void RequestGate::on_judged(const std::string& key, const api::UserInfo& user, const NodeAccess& access,
-                            const Result<Json>& review, Now now) {
+void RequestGate::on_access_review(const std::string& key, const api::UserInfo& user, const NodeAccess& access,
+                                   const Result<Json>& review, Now now) {
   Verdict verdict;
   if (!review) {
     verdict = {500, fmt::format("Authorization error {}", describe(user, access))};
@@ -178,7 +179,7 @@ void RequestGate::on_judged(const std::string& key, const api::UserInfo& user, c
     verdict = {kForbidden, fmt::format("Forbidden {}", describe(user, access))};
     rights_.put(key, verdict, now.mono + options_.settings.denied_life);
   }
-  auto waiting = judging_.extract(key);
+  auto waiting = authorizing_.extract(key);
   if (waiting.empty()) return;
   for (const KnowsRight& next : waiting.mapped()) next(verdict, now);
 }

@@ -79,15 +79,15 @@ class RequestGate final : public client::ApiEngine {
   void on_reviewed(const std::string& token, const Result<api::Json>& review, Now now);
   void authorize_either(const api::UserInfo& user, const NodeAccess& access, KnowsRight next, Now now);
   void authorize(const api::UserInfo& user, const NodeAccess& access, KnowsRight next, Now now);
-  void on_judged(const std::string& key, const api::UserInfo& user, const NodeAccess& access,
-                 const Result<api::Json>& review, Now now);
+  void on_access_review(const std::string& key, const api::UserInfo& user, const NodeAccess& access,
+                        const Result<api::Json>& review, Now now);
 
   Options options_;
   client::ApiClient api_;
   ExpiringCache<Bearer> users_;    // by token
   ExpiringCache<Verdict> rights_;  // by user and access
   std::map<std::string, std::vector<KnowsBearer>> reviewing_;
-  std::map<std::string, std::vector<KnowsRight>> judging_;
+  std::map<std::string, std::vector<KnowsRight>> authorizing_;
   std::size_t waiting_ = 0;
 };
 

@@ -24,12 +24,15 @@ namespace {
 using api::Json;
 
 constexpr std::string_view kFileSource = "file";
+constexpr std::string_view kUrlSource = "http";
 constexpr std::int64_t kDefaultGraceSeconds = 30;
 constexpr std::uint64_t kSecondBasis = 0x9e3779b97f4a7c15ULL;
 
-/// 32 hexadecimal digits, as long as upstream's.
-std::string hash_of(const Json& document, const std::string& file, const std::string& node_name) {
-  const std::string text = api::to_text(document) + "host:" + node_name + "file:" + file;
+/// 32 hexadecimal digits, as long as upstream's. The pod of an address has one uid on every node, as upstream.
+std::string hash_of(const Json& document, const ManifestOrigin& origin, const std::string& node_name) {
+  const std::string text =
+      api::to_text(document) +
+      (origin.source == ManifestSource::kUrl ? "url:" + origin.url : "host:" + node_name + "file:" + origin.name);
   return fmt::format("{:016x}{:016x}", fnv1a64(text), fnv1a64(text, kSecondBasis));
 }
 
@@ -105,8 +108,9 @@ void set_defaults(api::PodSpec& spec) {
 
 }  // namespace
 
-Result<StaticPod> make_static_pod(const Json& document, const std::string& file, const std::string& node_name,
+Result<StaticPod> make_static_pod(const Json& document, const ManifestOrigin& origin, const std::string& node_name,
                                   WallTime seen) {
+  const std::string& file = origin.name;
   SPILLWAY_TRY_VOID(check_kind(document, file));
   const api::Type* type = api::find_kind("v1", "Pod");
   SPILLWAY_CHECK(type != nullptr);
@@ -121,11 +125,12 @@ Result<StaticPod> make_static_pod(const Json& document, const std::string& file,
       members->erase(key);
     }
   }
-  const std::string hash = hash_of(made.document, file, node_name);
+  const std::string hash = hash_of(made.document, origin, node_name);
   metadata["name"] = fmt::format("{}-{}", metadata.string_at({"name"}), lower_case(node_name));
   if (metadata.string_at({"namespace"}).empty()) metadata["namespace"] = "default";
   metadata.make({"annotations", kConfigHashAnnotation}) = hash;
-  metadata.make({"annotations", api::kConfigSourceAnnotation}) = kFileSource;
+  metadata.make({"annotations", api::kConfigSourceAnnotation}) =
+      origin.source == ManifestSource::kUrl ? kUrlSource : kFileSource;
   metadata.make({"annotations", kConfigSeenAnnotation}) = api::format_micro_time(seen);
   Json& spec = made.document.make({"spec"});
   spec["nodeName"] = node_name;

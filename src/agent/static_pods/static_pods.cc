@@ -8,9 +8,6 @@
 namespace spillway::agent {
 namespace {
 
-constexpr Duration kSourceRetryMin = seconds(1);
-constexpr Duration kSourceRetryMax = seconds(30);
-
 std::string_view hash_in(const api::Pod& mirror) {
   const auto hash = mirror.metadata.annotations.find(api::kConfigMirrorAnnotation);
   return hash == mirror.metadata.annotations.end() ? std::string_view() : std::string_view(hash->second);
@@ -22,39 +19,49 @@ StaticPods::StaticPods(AgentContext& context, PodWorkers& workers,
                        std::function<std::shared_ptr<const api::Node>()> node)
     : context_(context), workers_(workers), node_(std::move(node)) {}
 
-/// A file that is no pod now keeps the one it last made.
-StaticPods::Files StaticPods::read_files(const StaticManifests& read, Problems& problems, Now now) const {
+/// A file that is no pod now keeps the one it last made. The pods of an address change together or not at all.
+void StaticPods::read_files(const StaticManifests& read, Source& source, Now now) const {
   Files good;
+  bool all_good = true;
   for (const StaticManifest& manifest : read.files) {
-    Result<StaticPod> made =
-        manifest.document ? make_static_pod(*manifest.document, manifest.file, context_.options.node_name, now.wall)
-                          : Result<StaticPod>(manifest.document.error());
-    const auto last = files_.find(manifest.file);
+    const ManifestOrigin origin{manifest.file, read.source, context_.options.static_pod_url};
+    Result<StaticPod> made = manifest.document
+                                 ? make_static_pod(*manifest.document, origin, context_.options.node_name, now.wall)
+                                 : Result<StaticPod>(manifest.document.error());
+    const auto last = source.files.find(manifest.file);
     if (!made) {
-      problems[manifest.file] = made.error().text();
-      if (last != files_.end()) good.insert(*last);
+      all_good = false;
+      source.problems[manifest.file] = made.error().text();
+      if (last != source.files.end()) good.insert(*last);
       continue;
     }
-    if (!made->warnings.empty()) problems[manifest.file] = manifest.file + ": " + made->warnings.front();
-    const bool same = last != files_.end() && last->second.pod.metadata.uid == made->pod.metadata.uid;
-    good.emplace(manifest.file, same ? last->second : *std::move(made));  // keeps when it was first seen
+    if (!made->warnings.empty()) source.problems[manifest.file] = manifest.file + ": " + made->warnings.front();
+    const bool same = last != source.files.end() && last->second.pod.metadata.uid == made->pod.metadata.uid;
+    // keeps the time at which the manifest was first seen
+    good.emplace(manifest.file, same ? last->second : *std::move(made));
   }
-  return good;
+  if (all_good || read.source == ManifestSource::kFiles) source.files = std::move(good);
 }
 
-/// The pods by name. If several files define the same pod, the first file counts.
-std::map<api::PodKey, const StaticPod*> StaticPods::pods_of(const Files& files, Problems& problems) {
+/// The pods by name. If several manifests define the same pod, the first one counts.
+std::map<api::PodKey, const StaticPod*> StaticPods::pods_of(Problems& repeated) const {
   std::map<api::PodKey, std::pair<const StaticPod*, const std::string*>> first;
   std::map<api::PodKey, const StaticPod*> pods;
-  for (const auto& [file, pod] : files) {
-    const auto [known, fresh] = first.try_emplace(pod.pod.key(), &pod, &file);
-    if (fresh) {
-      pods.emplace(pod.pod.key(), &pod);
-    } else {
-      problems[file] = file + ": pod " + pod.pod.key().text() + " is already defined in " + *known->second.second;
+  for (const Source& source : sources_) {
+    for (const auto& [file, pod] : source.files) {
+      const auto [known, fresh] = first.try_emplace(pod.pod.key(), &pod, &file);
+      if (fresh) {
+        pods.emplace(pod.pod.key(), &pod);
+      } else {
+        repeated[file] = file + ": pod " + pod.pod.key().text() + " is already defined in " + *known->second.second;
+      }
     }
   }
   return pods;
+}
+
+bool StaticPods::delivered() const {
+  return std::ranges::all_of(sources_, &Source::delivered);
 }
 
 api::Json StaticPods::state() const {
@@ -67,18 +74,25 @@ api::Json StaticPods::state() const {
                                           {"wanted", entry.wanted.has_value()},
                                           {"writing", entry.writing}});
   }
-  return api::Json::object({{"files", static_cast<std::uint64_t>(files_.size())},
+  std::uint64_t files = 0;
+  for (const Source& source : sources_) files += source.files.size();
+  return api::Json::object({{"files", files},
                             {"path", context_.options.static_pod_path},
                             {"pods", std::move(pods)},
                             {"problems", std::move(problems)},
-                            {"read", delivered_}});
+                            {"read", delivered()},
+                            {"url", context_.options.static_pod_url}});
 }
 
 /// Reports each problem once, until it changes or ends.
-void StaticPods::tell(Problems problems) {
+void StaticPods::report(const Problems& repeated) {
+  Problems problems = repeated;
+  for (const Source& source : sources_)
+    for (const auto& [file, problem] : source.problems)
+      problems.insert_or_assign(file.empty() ? problem : file, problem);
   for (const auto& [file, problem] : problems) {
-    const auto told = problems_.find(file);
-    if (told == problems_.end() || told->second != problem) {
+    const auto reported = problems_.find(file);
+    if (reported == problems_.end() || reported->second != problem) {
       context_.log.warning("static pod manifest", {{"problem", problem}});
     }
   }
@@ -86,15 +100,17 @@ void StaticPods::tell(Problems problems) {
 }
 
 void StaticPods::on_manifests(const StaticManifests& read, Now now) {
-  delivered_ = true;
-  Problems problems;
+  Source& source = sources_.at(static_cast<std::size_t>(read.source));
+  source.delivered = source.delivered || read.problem.empty() || read.source == ManifestSource::kFiles;
+  source.problems.clear();
   if (read.problem.empty()) {
-    files_ = read_files(read, problems, now);
+    read_files(read, source, now);
   } else {
-    problems.emplace("", read.problem);
+    source.problems.emplace("", read.problem);
   }
-  const std::map<api::PodKey, const StaticPod*> pods = pods_of(files_, problems);
-  tell(std::move(problems));
+  Problems repeated;
+  const std::map<api::PodKey, const StaticPod*> pods = pods_of(repeated);
+  report(repeated);
   for (auto& [key, entry] : entries_) {
     if (!pods.contains(key)) entry.wanted.reset();
     dirty_.insert(key);
@@ -103,7 +119,7 @@ void StaticPods::on_manifests(const StaticManifests& read, Now now) {
     entries_[key].wanted = *pod;
     dirty_.insert(key);
   }
-  settle(now);
+  reconcile_all(now);
 }
 
 void StaticPods::on_synced(Now now) {
@@ -113,7 +129,7 @@ void StaticPods::on_synced(Now now) {
 
 void StaticPods::on_node_known(Now now) {
   for (const auto& [key, entry] : entries_) dirty_.insert(key);
-  settle(now);
+  reconcile_all(now);
 }
 
 void StaticPods::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
@@ -125,7 +141,7 @@ void StaticPods::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
   entry.moved = true;
   entry.retry_at.reset();
   dirty_.insert(key);
-  settle(now);
+  reconcile_all(now);
 }
 
 void StaticPods::on_forgotten(const std::string& uid, Now now) {
@@ -134,14 +150,14 @@ void StaticPods::on_forgotten(const std::string& uid, Now now) {
     entry.uid.clear();
     dirty_.insert(key);
   }
-  settle(now);
+  reconcile_all(now);
 }
 
 /// Reconciles changed entries until none is left. A change that reconciling causes is queued, not made inside it.
-void StaticPods::settle(Now now) {
-  if (std::exchange(settling_, true)) return;
+void StaticPods::reconcile_all(Now now) {
+  if (std::exchange(reconciling_, true)) return;
   while (!dirty_.empty()) reconcile(dirty_.extract(dirty_.begin()).value(), now);
-  settling_ = false;
+  reconciling_ = false;
 }
 
 void StaticPods::reconcile(const api::PodKey& key, Now now) {
@@ -165,7 +181,8 @@ void StaticPods::write_mirror(const api::PodKey& key, Entry& entry, Now now) {
   const bool right = entry.mirror && !entry.uid.empty() && hash_in(*entry.mirror) == entry.uid &&
                      !entry.mirror->metadata.deletion_timestamp;
   if (!entry.uid.empty()) workers_.set_mirror(entry.uid, right ? entry.mirror : nullptr, now);
-  if (right || entry.writing || !synced_ || !delivered_) return;
+  if (right || entry.writing || !synced_) return;
+  if (!entry.wanted && !delivered()) return;
   if (entry.retry_at && now.mono < *entry.retry_at) return;
   const auto done = [this, key](const char* what) {
     return
@@ -197,20 +214,23 @@ void StaticPods::on_written(const api::PodKey& key, const char* what, const Resu
   Entry& entry = it->second;
   entry.writing = false;
   const bool failed = !outcome && outcome.error().code != ErrorCode::kNotFound;
-  if (failed && entry.back_off == Duration{}) {
+  if (failed && entry.back_off.is_idle()) {
     context_.log.warning("mirror pod not written",
                          {{"pod", key.text()}, {"what", what}, {"error", outcome.error().text()}});
   }
-  entry.back_off = failed ? std::clamp(entry.back_off * 2, kSourceRetryMin, kSourceRetryMax) : Duration{};
+  if (failed)
+    entry.back_off.next();
+  else
+    entry.back_off.reset();
   if (failed || !entry.moved) {
-    entry.retry_at = now.mono + (failed ? entry.back_off : kSourceRetryMax);
+    entry.retry_at = now.mono + (failed ? entry.back_off.wait() : kSourceRetryMax);
     context_.api.at(*entry.retry_at, [this, key](Now later) {
       dirty_.insert(key);
-      settle(later);
+      reconcile_all(later);
     });
   }
   dirty_.insert(key);
-  settle(now);
+  reconcile_all(now);
 }
 
 }  // namespace spillway::agent

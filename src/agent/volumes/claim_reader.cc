@@ -58,18 +58,21 @@ void ClaimReader::ask_for_volume(const Key& key, std::uint64_t call, const std::
                                  const std::shared_ptr<const api::PersistentVolumeClaim>& claim) {
   context_.api.get(client::object_path("v1", "persistentvolumes", {}, name),
                    [this, key, call, name, claim](const Result<api::Json>& answer, Now now) {
-                     Result<api::PersistentVolume> volume = answer ? api::decode<api::PersistentVolume>(*answer)
-                                                                   : Result<api::PersistentVolume>(answer.error());
-                     if (!volume) {
-                       return end(key, call,
-                                  make_error(ErrorCode::kConflict, "failed to fetch PV {} from API server: {}", name,
-                                             volume.error().message),
-                                  now);
-                     }
-                     if (const Outcome claimed = check_claimed(*volume, *claim); !claimed)
-                       return end(key, call, claimed.error(), now);
-                     end(key, call, VolumePtr(std::make_shared<const api::PersistentVolume>(*std::move(volume))), now);
+                     end(key, call, claimed_volume(name, *claim, answer), now);
                    });
+}
+
+/// The volume in the API server's answer, if it is the one that the claim is bound to.
+Result<ClaimReader::VolumePtr> ClaimReader::claimed_volume(const std::string& name,
+                                                           const api::PersistentVolumeClaim& claim,
+                                                           const Result<api::Json>& answer) {
+  Result<api::PersistentVolume> volume =
+      answer ? api::decode<api::PersistentVolume>(*answer) : Result<api::PersistentVolume>(answer.error());
+  if (!volume) {
+    return make_error(ErrorCode::kConflict, "failed to fetch PV {} from API server: {}", name, volume.error().message);
+  }
+  if (const Outcome claimed = check_claimed(*volume, claim); !claimed) return claimed.error();
+  return VolumePtr(std::make_shared<const api::PersistentVolume>(*std::move(volume)));
 }
 
 void ClaimReader::end(const Key& key, std::uint64_t call, Result<VolumePtr> answer, Now now) {

@@ -49,6 +49,8 @@ class ClaimReader {
   void on_claim(const Key& key, std::uint64_t call, const Result<api::Json>& answer, Now now);
   void ask_for_volume(const Key& key, std::uint64_t call, const std::string& name,
                       const std::shared_ptr<const api::PersistentVolumeClaim>& claim);
+  static Result<VolumePtr> claimed_volume(const std::string& name, const api::PersistentVolumeClaim& claim,
+                                          const Result<api::Json>& answer);
   void end(const Key& key, std::uint64_t call, Result<VolumePtr> answer, Now now);
 
   AgentContext& context_;

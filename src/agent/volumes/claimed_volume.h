@@ -19,7 +19,7 @@ std::optional<std::string> claim_name_of(const api::Volume& volume);
 Result<std::string> volume_named_by(const api::PersistentVolumeClaim& claim);
 /// kConflict: the volume is bound to another claim, or to none.
 Outcome check_claimed(const api::PersistentVolume& volume, const api::PersistentVolumeClaim& claim);
-/// kInvalid: it cannot be mounted as a file system for this volume of a pod.
+/// kInvalid: the PersistentVolume cannot be mounted as a file system for this volume of a pod.
 Outcome check_volume_mode(const api::PersistentVolume& volume, const std::string& pod_volume);
 /// Checks the node's labels against the volume's node affinity.
 Outcome check_node(const api::PersistentVolume& volume, const api::ObjectMeta& node);

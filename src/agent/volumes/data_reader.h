@@ -22,7 +22,7 @@ class DataReader {
 
   struct Reading {
     bool done = false;                  // answered since a pod last requested it
-    std::optional<api::Json> document;  // absent: it does not exist, or `error` is why that is unknown
+    std::optional<api::Json> document;  // absent: the object does not exist, or `error` says why it could not be read
     std::optional<Error> error;         // error of the last read, unless the object does not exist
   };
 
@@ -31,10 +31,10 @@ class DataReader {
   /// Called after every read.
   void when_read(std::function<void(const Key& key, Now now)> listener) { listener_ = std::move(listener); }
 
-  /// One pod more refers to it: it is read now.
+  /// Counts one more user of the object, and reads it now.
   void hold(const Key& key);
   void release(const Key& key);
-  /// Reads it now, unless that is being done.
+  /// Reads the object now, unless a read is under way.
   void read_again(const Key& key);
 
   const Reading& reading(const Key& key) const;

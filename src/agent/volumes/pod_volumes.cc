@@ -11,8 +11,6 @@
 namespace spillway::agent {
 namespace {
 
-constexpr Duration kVolumeRetryMin = milliseconds(500);
-constexpr Duration kVolumeRetryMax = seconds(122);
 constexpr std::string_view kMemoryResource = "memory";
 
 }  // namespace
@@ -32,12 +30,12 @@ PodVolumes::PodVolumes(AgentContext& context, Rng rng, api::ResourceList allocat
       if (found != records_.end()) advance(found->second, now);
     }
   });
-  const auto go_on = [this](const std::string& uid, Now now) {
+  const auto advance_pod = [this](const std::string& uid, Now now) {
     const auto found = records_.find(uid);
     if (found != records_.end()) advance(found->second, now);
   };
-  tokens_.when_answered(go_on);
-  claims_.when_answered(go_on);
+  tokens_.when_answered(advance_pod);
+  claims_.when_answered(advance_pod);
 }
 
 void PodVolumes::add(const std::shared_ptr<const api::Pod>& pod, std::optional<Bytes> memory_limit, Now now) {
@@ -200,7 +198,7 @@ std::string PodVolumes::failure_text(const Record& record, const Volume& volume)
 }
 
 void PodVolumes::advance(Record& record, Now now) {
-  if (record.command != 0) return;  // its answer is handled here again
+  if (record.command != 0) return;  // advance() is called again when the command is answered
   SetUpVolumes command{.uid = record.pod->metadata.uid, .id = 0, .volumes = {}};
   for (Volume& volume : record.volumes) {
     volume.asked = false;
@@ -214,7 +212,7 @@ void PodVolumes::advance(Record& record, Now now) {
     }
     if (volume.asked) command.volumes.push_back(volume.setup);
   }
-  if (command.volumes.empty()) return settle(record, now);
+  if (command.volumes.empty()) return check_ready(record, now);
   command.id = ++last_command_;
   record.command = command.id;
   context_.host_commands.emplace_back(std::move(command));
@@ -240,14 +238,12 @@ void PodVolumes::on_set_up(const VolumesSetUp& event, Now now) {
 void PodVolumes::fail(Record& record, Volume& volume, Error error, Now now) {
   api::ObjectReference about = client::reference_to(*record.pod);
   about.resource_version.clear();
-  const bool told = record.timer && volume.error == error;
+  const bool reported = record.timer && volume.error == error;
   volume.error = std::move(error);
-  if (!told)
+  if (!reported)
     context_.events.record(about, client::EventType::kWarning, "FailedMount", failure_text(record, volume), now);
   if (record.timer) return;
-  record.back_off =
-      record.back_off == Duration{} ? kVolumeRetryMin : std::min<Duration>(record.back_off * 2, kVolumeRetryMax);
-  record.timer = context_.api.at(now.mono + record.back_off,
+  record.timer = context_.api.at(now.mono + record.back_off.next(),
                                  [this, uid = record.pod->metadata.uid](Now later) { retry(uid, later); });
 }
 
@@ -264,7 +260,7 @@ void PodVolumes::retry(const std::string& uid, Now now) {
     if (volume.setup.name.empty()) fail(record, volume, *volume.error, now);  // not supported: reported again
     if (!volume.has_payload && !volume.setup.name.empty()) volume.error.reset();
     if (volume.claim && !volume.made) {
-      volume.claimed.reset();  // as it is by now
+      volume.claimed.reset();  // the bound volume is read again
       volume.setup = {.name = volume.spec->name, .plugin = {}, .content = {}, .fs_group = {}};
     }
   }
@@ -274,9 +270,9 @@ void PodVolumes::retry(const std::string& uid, Now now) {
   advance(record, now);
 }
 
-void PodVolumes::settle(Record& record, Now now) {
+void PodVolumes::check_ready(Record& record, Now now) {
   const bool failing = std::ranges::any_of(record.volumes, [](const Volume& each) { return each.error.has_value(); });
-  if (!failing) record.back_off = {};
+  if (!failing) record.back_off.reset();
   if (record.ready || !std::ranges::all_of(record.volumes, &Volume::made)) return;
   record.ready = true;
   if (on_ready_) on_ready_(record.pod->metadata.uid, now);

@@ -10,6 +10,7 @@
 #include "agent/volumes/pod_tokens.h"
 #include "agent/volumes/volume_plan.h"
 #include "api/json/json.h"
+#include "base/back_off.h"
 #include "base/rng.h"
 
 #include <cstdint>
@@ -56,9 +57,9 @@ class PodVolumes {
     const api::Volume* spec = nullptr;  // within Record::spec_source
     VolumeSetup setup;
     bool has_payload = false;
-    std::optional<std::string> claim;                      // the volume is the one bound to that claim
+    std::optional<std::string> claim;                      // name of the claim; the volume is the one bound to it
     std::shared_ptr<const api::PersistentVolume> claimed;  // the bound volume, once it is known
-    bool asked = false;                                    // the command under way has it
+    bool asked = false;                                    // the volume is part of the command under way
     bool made = false;
     bool current = false;        // equal to the last request
     bool held_back = false;      // the machine could not make it: not before the next try
@@ -73,11 +74,11 @@ class PodVolumes {
     std::set<DataReader::Key> references;
     std::uint64_t command = 0;  // under way; 0: none
     bool ready = false;
-    Duration back_off{};
+    BackOff back_off{milliseconds(500), seconds(122)};  // as upstream
     std::optional<client::ApiClient::TimerId> timer;
   };
 
-  /// False: all that it mounts are there.
+  /// Adds the pod's mounted volumes that are not in the record yet. False: there were none.
   bool add_mounted(Record& record, Now now);
   static bool follow_spec(Record& record);
   bool is_read(const Record& record, const api::Volume& volume) const;
@@ -88,7 +89,7 @@ class PodVolumes {
   /// Executes every step that is possible now.
   void advance(Record& record, Now now);
   void fail(Record& record, Volume& volume, Error error, Now now);
-  void settle(Record& record, Now now);
+  void check_ready(Record& record, Now now);
   void retry(const std::string& uid, Now now);
 
   AgentContext& context_;

@@ -29,6 +29,7 @@ void describe(V& v, Is<ProxiedService> auto& service) {
     spec.field("ipFamilies", service.ip_families);
     spec.field("externalIPs", service.external_ips);
     spec.field("loadBalancerSourceRanges", service.source_ranges);
+    spec.field("loadBalancerClass", service.load_balancer_class);
     spec.field("sessionAffinity", service.session_affinity);
     spec.nested("sessionAffinityConfig", [&](V& config) {
       config.nested("clientIP", [&](V& client) { client.field("timeoutSeconds", service.affinity_seconds); });

@@ -306,8 +306,9 @@ Status stale_version_status(const GroupResource& resource, std::string_view name
 }
 
 Status forbidden_status(const GroupResource& resource, std::string_view name, std::string_view why) {
-  std::string message = name.empty() ? fmt::format("{} is forbidden: {}", resource.text(), why)
-                                     : fmt::format("{} \"{}\" is forbidden: {}", resource.text(), name, why);
+  std::string message = resource.resource.empty() ? fmt::format("forbidden: {}", why)
+                        : name.empty()            ? fmt::format("{} is forbidden: {}", resource.text(), why)
+                                       : fmt::format("{} \"{}\" is forbidden: {}", resource.text(), name, why);
   return failure(ErrorCode::kForbidden, std::move(message), details_of(resource, name));
 }
 

@@ -26,8 +26,8 @@ inline constexpr std::size_t kPatchValuesMax = 5 * kDocumentValuesMax;
 /// Fields on the wire of one protobuf body. Empty ones are written as well, so they are more than there are values.
 inline constexpr std::size_t kWireFieldsMax = 4 * kDocumentValuesMax;
 
-/// The same for a value at rest, so that every accepted document can be read again: a value of a document takes up to
-/// so many fields, as empty ones are written as well.
+/// Fields of a stored value, so that every accepted document can be read again: a value of a document takes up to so
+/// many fields, as empty ones are written as well.
 inline constexpr std::size_t kStoredWireFieldsMax = 64 * kDocumentValuesMax;
 
 /// The number of unknown or repeated fields that are reported, and bytes of the path of each.

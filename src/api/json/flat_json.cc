@@ -154,7 +154,7 @@ bool same_value(const FlatJson& a, FlatJson::At at, const FlatJson& b, FlatJson:
   if (left.kind != FlatJson::Kind::kObject && left.kind != FlatJson::Kind::kArray) return left.text == right.text;
   if (left.text == right.text) return true;
   if (left.members > 64) return false;
-  std::uint64_t met = 0;  // members of the right one, so that none counts twice
+  std::uint64_t matched = 0;  // members of the right one, so that none counts twice
   FlatJson::At in_order = FlatJson::first(other);
   for (FlatJson::At child = FlatJson::first(at); child < left.end; child = a[child].end) {
     FlatJson::At match = in_order;
@@ -163,8 +163,8 @@ bool same_value(const FlatJson& a, FlatJson::At at, const FlatJson& b, FlatJson:
       if (!found) return false;
       match = *found;
       const std::uint64_t bit = std::uint64_t{1} << (match % 64);
-      if (right.end - other > 64 || (met & bit) != 0) return false;
-      met |= bit;
+      if (right.end - other > 64 || (matched & bit) != 0) return false;
+      matched |= bit;
     } else {
       in_order = b[in_order].end;
     }

@@ -105,7 +105,7 @@ class Editor {
   }
 
   Outcome spend(std::size_t work) {
-    if (work > work_left_) return make_error(ErrorCode::kRequestEntityTooLarge, "the patch takes too much work");
+    if (work > work_left_) return make_error(ErrorCode::kRequestEntityTooLarge, "the patch is too expensive to apply");
     work_left_ -= work;
     return {};
   }

@@ -29,7 +29,7 @@ struct PodDisruptionBudget {
   ObjectMeta metadata;
   LabelSelector selector{.requirements = {}, .nothing = true};
   Json min_available;    // a number of pods, or a text like "40%"; null: not given
-  Json max_unavailable;  // the same
+  Json max_unavailable;  // a number of pods, or a text like "40%"; null: not given
   std::string unhealthy_pod_eviction_policy;
   PodDisruptionBudgetStatus status;
 

@@ -59,7 +59,7 @@ struct SliceEndpoint {
   std::optional<std::string> node_name;
   std::optional<std::string> zone;
   Json hints;                // null if absent
-  Json deprecated_topology;  // the same
+  Json deprecated_topology;  // null if absent
 
   friend bool operator==(const SliceEndpoint&, const SliceEndpoint&) = default;
 };

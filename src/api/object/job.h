@@ -138,7 +138,7 @@ struct CronJob {
   std::optional<std::int32_t> successful_jobs_history_limit;
   std::optional<std::int32_t> failed_jobs_history_limit;
   StringMap job_labels;       // spec.jobTemplate.metadata
-  StringMap job_annotations;  // the same
+  StringMap job_annotations;  // spec.jobTemplate.metadata
   Json job_spec;              // spec.jobTemplate.spec, whole
   CronJobStatus status;
 

@@ -272,7 +272,7 @@ struct PodSpec {
   std::optional<bool> set_hostname_as_fqdn;
   std::string dns_policy;
   Json dns_config;    // null if absent
-  Json host_aliases;  // the same
+  Json host_aliases;  // null if absent
   std::optional<bool> enable_service_links;
   std::optional<PodOs> os;
   Json readiness_gates;                      // null if absent; a list of {conditionType}

@@ -41,17 +41,17 @@ class Walk {
     ResourceList sidecars;
     ResourceList init;
     for (const Container& container : spec_.init_containers) {
-      ResourceList stands;
+      ResourceList amounts;
       if (is_sidecar(container)) {
-        stands = amounts_of(container, init_statuses);
-        add(main, stands);
-        add(sidecars, stands);
-        stands = sidecars;
+        amounts = amounts_of(container, init_statuses);
+        add(main, amounts);
+        add(sidecars, amounts);
+        amounts = sidecars;
       } else {
-        stands = with_missing(part_of(container.resources, part_));
-        add(stands, sidecars);
+        amounts = with_missing(part_of(container.resources, part_));
+        add(amounts, sidecars);
       }
-      raise(init, stands);
+      raise(init, amounts);
     }
     raise(main, init);
     if (options_.features.pod_level_resources && spec_.resources) replace_with_pod_level(main);
@@ -82,7 +82,8 @@ class Walk {
     return amounts;
   }
 
-  /// Limits of the status count only where it states some; requests as soon as it has resources at all.
+  /// True if the amounts of the pod's status count instead of the specification's: for limits only if the status has
+  /// any, for requests as soon as it has `resources`.
   bool counts_pod_status() const {
     if (!counts_status() || !status_->resources) return false;
     return part_ == Part::kRequests || !status_->resources->limits.empty();

@@ -40,6 +40,7 @@ struct ProxiedService {
   std::vector<std::string> ip_families;
   std::vector<std::string> external_ips;
   std::vector<std::string> source_ranges;  // loadBalancerSourceRanges
+  std::string load_balancer_class;         // empty: that of the cluster
   std::string session_affinity;            // None, ClientIP
   std::optional<std::int32_t> affinity_seconds;
   std::string external_traffic_policy;

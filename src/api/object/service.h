@@ -32,7 +32,7 @@ struct Service {
   std::vector<std::string> ip_families;
   bool publish_not_ready = false;  // publishNotReadyAddresses
   std::vector<ServicePort> ports;
-  std::string traffic_distribution;  // PreferClose; empty: none is requested
+  std::string traffic_distribution;  // PreferSameZone, PreferClose (the same), PreferSameNode; empty: none is requested
   StringMap selector;                // empty: it selects no pods
 
   friend bool operator==(const Service&, const Service&) = default;

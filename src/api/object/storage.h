@@ -64,8 +64,8 @@ struct PersistentVolume {
   std::string storage_class_name;
   std::string volume_mode;  // empty: Filesystem
   Json required_nodes;      // a v1.NodeSelector; null: every node reaches it
-  Json host_path;           // null: it is of another type
-  Json local;               // the same
+  Json host_path;           // null: the volume is of another type
+  Json local;               // null: the volume is of another type
   std::string csi_driver;   // empty: it is of another type
   std::string csi_handle;   // its name in the driver
 

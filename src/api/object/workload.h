@@ -83,7 +83,7 @@ struct Deployment {
   std::optional<std::int32_t> progress_deadline_seconds;
   std::string strategy;  // RollingUpdate, Recreate
   Json max_surge;        // for a rolling update: a number of pods, or a text like "25%"; null: not given
-  Json max_unavailable;  // the same
+  Json max_unavailable;  // for a rolling update; null: not given
   LabelSelector selector;
   Json selector_document;  // the selector as it is written
   PodTemplate pod_template;
@@ -116,7 +116,7 @@ struct DaemonSet {
   std::optional<std::int32_t> revision_history_limit;
   std::string update_strategy;  // RollingUpdate, OnDelete
   Json max_unavailable;         // for a rolling update: a number of pods, or a text like "40%"; null: not given
-  Json max_surge;               // the same
+  Json max_surge;               // for a rolling update; null: not given
   DaemonSetStatus status;
 
   friend bool operator==(const DaemonSet&, const DaemonSet&) = default;
@@ -153,7 +153,7 @@ struct StatefulSet {
   std::optional<std::int32_t> revision_history_limit;
   std::int32_t min_ready_seconds = 0;
   std::string claims_when_deleted;  // Retain, Delete; empty: Retain
-  std::string claims_when_scaled;   // the same
+  std::string claims_when_scaled;   // Retain, Delete; empty: Retain
   std::int32_t first_ordinal = 0;
   StatefulSetStatus status;
 

@@ -87,7 +87,7 @@ void lose(ManagedFields& owners, const FieldChanges& changes) {
 }
 
 /// Puts `self` back after lose(), with the time of its last write that changed anything.
-void settle(ManagedFields& owners, ManagedFieldsEntry self, Touched touched) {
+void put_back(ManagedFields& owners, ManagedFieldsEntry self, Touched touched) {
   const ManagedFieldsEntry* last = owners.find(self);
   if (touched == Touched::kNo) self.time = last != nullptr ? last->time : std::nullopt;
   owners.put(std::move(self));
@@ -256,7 +256,7 @@ StatusResult<Json> apply_config(const Type& type, const Json* live, const Json& 
   if (writer.manager == kKubectl) refresh_last_applied(typed.object, config);
   const bool same = live != nullptr && typed.object == before;
   lose(owners, changes);
-  settle(owners, std::move(self), same ? Touched::kNo : Touched::kYes);
+  put_back(owners, std::move(self), same ? Touched::kNo : Touched::kYes);
   owners.write_to(typed.object);
   return std::move(typed.object);
 }
@@ -278,7 +278,7 @@ Json track_update(const Type& type, const Json* before, Json after, const FieldW
   } else {
     self.fields.add(taken);
   }
-  settle(owners, std::move(self), touched);
+  put_back(owners, std::move(self), touched);
   owners.cap_updates();
   owners.write_to(after);
   return after;

@@ -310,7 +310,7 @@ Json remove(const Slot& slot, const Json& document, const FieldSet& last, const 
     return set.owned() || (slot.kind == Slot::Kind::kStruct && !set.empty());
   };
   const auto goes = [&](const FieldSet& mine, const FieldSet& others) { return counts(mine) && !counts(others); };
-  const auto look_up = [&](const FieldSet& set, const std::string& element) -> const FieldSet& {
+  const auto set_at = [&](const FieldSet& set, const std::string& element) -> const FieldSet& {
     const FieldSet* found = set.find(element);
     return found != nullptr ? *found : nothing;
   };
@@ -318,8 +318,8 @@ Json remove(const Slot& slot, const Json& document, const FieldSet& last, const 
     JsonObject out;
     for (const auto& [name, member] : *document.if_object()) {
       const std::string element = member_element(name);
-      const FieldSet& mine = look_up(last, element);
-      const FieldSet& others = look_up(keep, element);
+      const FieldSet& mine = set_at(last, element);
+      const FieldSet& others = set_at(keep, element);
       if (!goes(mine, others)) out[name] = remove(below(slot, name), member, mine, others);
     }
     return Json(std::move(out));
@@ -328,8 +328,8 @@ Json remove(const Slot& slot, const Json& document, const FieldSet& last, const 
   for (std::size_t i = 0; i < document.if_array()->size(); ++i) {
     const Json& one = (*document.if_array())[i];
     const std::string element = list_element(slot, one, i);
-    const FieldSet& mine = look_up(last, element);
-    const FieldSet& others = look_up(keep, element);
+    const FieldSet& mine = set_at(last, element);
+    const FieldSet& others = set_at(keep, element);
     if (!goes(mine, others)) out.push_back(remove(below(slot, {}), one, mine, others));
   }
   return Json(std::move(out));

@@ -50,7 +50,7 @@ class Budget {
     return {};
   }
 
-  void note_unknown(std::string_view message, std::uint32_t number) {
+  void record_unknown(std::string_view message, std::uint32_t number) {
     if (unknown_.size() < kUnknownFieldsMax) unknown_.push_back(fmt::format("field {} of {}", number, message));
   }
 
@@ -335,7 +335,7 @@ Outcome read_message(const Type& type, std::string_view bytes, Json& out, Budget
     SPILLWAY_TRY(wire, reader.next());
     const Field* field = type.find_number(wire.number);
     if (field == nullptr) {
-      budget.note_unknown(type.name(), wire.number);
+      budget.record_unknown(type.name(), wire.number);
       continue;
     }
     if (field->inlined) {

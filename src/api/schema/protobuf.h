@@ -30,8 +30,8 @@ Result<const Type*> protobuf_kind(std::string_view body);
 /// UTF-8, or another kind than `type`. kRequestEntityTooLarge: more fields or values than a document may have.
 Result<Json> read_protobuf(const Type& type, std::string_view body);
 
-/// The same with what the schema does not have, at most eight of them: "field 99 of core/v1.PodSpec". `fields_max`: on
-/// the wire.
+/// As above, and collects at most eight fields that the schema does not have: "field 99 of core/v1.PodSpec".
+/// `fields_max`: on the wire.
 Result<TypedDocument> read_protobuf_fields(const Type& type, std::string_view body,
                                            std::size_t fields_max = kWireFieldsMax);
 

@@ -29,8 +29,8 @@ bool is_list_of(const Type& items, std::string_view kind);
 /// `type` is that of its items. Fields unknown to `type` are left out.
 std::string write_protobuf(const Type& type, const Json& document);
 
-/// The same of one object, no list, whose text is canonical: as to_text() writes it, in whatever order of the members
-/// that are fields.
+/// The protobuf form of one object (no list) whose text is canonical: as to_text() writes it, in whatever order of the
+/// members that are fields.
 std::string write_protobuf(const Type& type, const FlatJson& document);
 
 /// One item of a list, in the form between other items.

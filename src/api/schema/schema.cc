@@ -34,6 +34,7 @@ constexpr std::array kGroups = {
     GroupRow{"core", ""},
     GroupRow{"discovery", "discovery.k8s.io"},
     GroupRow{"events", "events.k8s.io"},
+    GroupRow{"flowcontrol", "flowcontrol.apiserver.k8s.io"},
     GroupRow{"meta", ""},
     GroupRow{"metrics", "metrics.k8s.io"},
     GroupRow{"networking", "networking.k8s.io"},

@@ -27,7 +27,7 @@ struct TypedDocument {
 /// the body is no object or names another kind. kRequestEntityTooLarge: more than kDocumentValuesMax values. A body
 /// without kind and apiVersion is taken as `type`.
 Result<TypedDocument> read_body(const Type& type, const Json& document, const Json* canonical = nullptr);
-/// The same from JSON text, with the duplicate fields. Text that is no JSON: unrecognized_body().
+/// Reads JSON text, with the duplicate fields. Text that is no JSON: unrecognized_body().
 Result<TypedDocument> read_body(const Type& type, std::string_view text);
 
 /// kBadRequest for a body that is no document at all: `the object provided is unrecognized (must be of type Pod): WHY

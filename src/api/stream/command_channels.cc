@@ -82,7 +82,7 @@ void WebSocketChannels::take(WebSocketMessage message, std::vector<ChannelInput>
     return;
   }
   if (message.payload.empty()) return;
-  heard_ = true;
+  received_ = true;
   char channel = message.payload.front();
   message.payload.erase(0, 1);
   if (text_) {

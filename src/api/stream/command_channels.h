@@ -52,7 +52,7 @@ enum class Readiness {
 
 /// The wait for a client that is likely to be ready. Without it 1 of 1,000 kubectl on a busy machine lost the first
 /// line.
-inline constexpr Duration kSettleTime = milliseconds(30);
+inline constexpr Duration kLikelyReadyWait = milliseconds(30);
 
 /// The channels, however they are carried.
 class CommandChannels {
@@ -86,7 +86,7 @@ class WebSocketChannels final : public CommandChannels {
 
   /// Certain once the client has sent data on a channel. client-go 1.32 reads before it has opened its channels and
   /// drops data for unknown ones.
-  Readiness readiness() const override { return heard_ ? Readiness::kCertain : Readiness::kLikely; }
+  Readiness readiness() const override { return received_ ? Readiness::kCertain : Readiness::kLikely; }
 
   std::string greeting(Channel lowest) override { return message(lowest, {}); }
 
@@ -100,7 +100,7 @@ class WebSocketChannels final : public CommandChannels {
 
   bool text_;        // base64
   bool ends_input_;  // v5
-  bool heard_ = false;
+  bool received_ = false;
   WebSocketReader reader_;
   std::string resize_;
 };

@@ -124,13 +124,13 @@ void PortStreams::take(SpdyFrame frame, std::vector<PortEvent>& events) {
 
 std::string PortStreams::data(SpdyStreamId pair, std::string_view bytes) {
   const auto found = pairs_.find(pair);
-  if (found == pairs_.end() || !found->second.open || found->second.told) return {};
+  if (found == pairs_.end() || !found->second.open || found->second.end_sent) return {};
   return wrap(SpdyWriter::data(pair, bytes));
 }
 
 std::string PortStreams::end(SpdyStreamId pair) {
   const auto found = pairs_.find(pair);
-  if (found == pairs_.end() || std::exchange(found->second.told, true)) return {};
+  if (found == pairs_.end() || std::exchange(found->second.end_sent, true)) return {};
   std::string frames;
   if (found->second.open) frames += SpdyWriter::data(pair, {}, true);
   return wrap(frames + SpdyWriter::data(found->second.errors, {}, true));
@@ -140,7 +140,7 @@ std::string PortStreams::close(SpdyStreamId pair, std::string_view why) {
   const auto found = pairs_.find(pair);
   if (found == pairs_.end()) return {};
   std::string frames;
-  if (!found->second.told) {
+  if (!found->second.end_sent) {
     frames += SpdyWriter::data(found->second.errors, why.substr(0, kReasonBytesMax), true);
     if (found->second.open) frames += SpdyWriter::data(pair, {}, true);
   }

@@ -73,8 +73,8 @@ class PortStreams {
 
   struct Pair {
     SpdyStreamId errors = 0;
-    bool open = true;   // data may be sent to the client
-    bool told = false;  // the end has been sent
+    bool open = true;       // data may be sent to the client
+    bool end_sent = false;  // the end has been sent
   };
 
   Result<std::string> unwrap(std::string_view bytes, std::string& reply);

@@ -101,7 +101,7 @@ Result<WebSocketHandshake> accept_websocket(const Request& request, std::span<co
   for (const auto& [name, value] : request.headers)
     if (name == "sec-websocket-protocol") offered += (offered.empty() ? "" : ",") + value;
   std::string protocol = choose_protocol(offered, supported);
-  if (protocol.empty()) return broken(fmt::format("none of the protocols \"{}\" is spoken here", offered));
+  if (protocol.empty()) return broken(fmt::format("none of the protocols \"{}\" is supported", offered));
   Response head{.status = 101,
                 .headers = {{"Upgrade", "websocket"},
                             {"Connection", "Upgrade"},

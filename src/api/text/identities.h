@@ -21,5 +21,7 @@ inline constexpr std::string_view kOwnControllersUser = "spillway:controllers";
 inline constexpr std::string_view kOwnSchedulerUser = "spillway:scheduler";
 /// The user that makes volumes on the nodes of `up`.
 inline constexpr std::string_view kLocalStorageUser = "spillway:local-storage";
+/// The user that gives Services of type LoadBalancer the addresses of the machine of `up`.
+inline constexpr std::string_view kLoadBalancerUser = "spillway:load-balancer";
 
 }  // namespace spillway::api

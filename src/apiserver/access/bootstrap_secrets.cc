@@ -62,7 +62,7 @@ std::optional<BootstrapToken> bootstrap_token_of(const Json& secret) {
   }
   BootstrapToken token{
       .id = value_of(secret, "token-id"), .secret = value_of(secret, "token-secret"), .groups = {}, .expires = {}};
-  if (!BootstrapToken::looks_like_token(token.id + "." + token.secret)) return std::nullopt;
+  if (!BootstrapToken::has_token_form(token.id + "." + token.secret)) return std::nullopt;
   if (secret.string_at({"metadata", "name"}) != std::string(kNamePrefix) + token.id) return std::nullopt;
   if (const std::string expiration = value_of(secret, "expiration"); !expiration.empty()) {
     const auto expires = api::parse_time(expiration);

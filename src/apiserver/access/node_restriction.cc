@@ -1,5 +1,6 @@
 #include "apiserver/access/node_restriction.h"
 
+#include "api/object/kind_id.h"
 #include "apiserver/access/node_authorizer.h"
 #include "apiserver/access/pod_references.h"
 
@@ -51,6 +52,12 @@ std::set<std::string> changed_labels(const Json& object, const Json* old) {
     if (now.find(key) == nullptr) keys.insert(key);
   }
   return keys;
+}
+
+/// The elements of a list; none if it is absent.
+Json::Array list_in(const Json& object, std::initializer_list<std::string_view> path) {
+  const Json* found = object.at(path);
+  return found == nullptr || found->if_array() == nullptr ? Json::Array() : *found->if_array();
 }
 
 bool same_at(const Json& a, const Json& b, std::initializer_list<std::string_view> path) {
@@ -198,7 +205,10 @@ StatusResult<void> NodeRestriction::check_token(const api::UserInfo& user, std::
     return api::forbidden_status(accounts.group_resource(), account, fmt::format("node \"{}\" {}", *node, why));
   };
   const Json* bound = request.at({"spec", "boundObjectRef"});
-  if (bound == nullptr || bound->string_at({"kind"}) != "Pod") {
+  const auto is_pod = [](const Json& reference) {
+    return api::kind_id(reference.string_at({"apiVersion"}), reference.string_at({"kind"})) == api::KindId{"", "Pod"};
+  };
+  if (bound == nullptr || !is_pod(*bound)) {
     return refuse("requested a token that is not bound to a pod");
   }
   const ObjectPtr pod = core_.cache.of(core_.registry.get("pods")).find(object_key(ns, bound->string_at({"name"})));
@@ -208,7 +218,59 @@ StatusResult<void> NodeRestriction::check_token(const api::UserInfo& user, std::
   if (!refers_to(pod->document(), ReferenceKind::kServiceAccount, account)) {
     return refuse("requested a token of an account its pod does not use");
   }
-  return {};
+  const auto forbid = [&](std::string_view why) {
+    return api::forbidden_status(accounts.group_resource(), account, why);
+  };
+  const Json* listed = request.at({"spec", "audiences"});
+  const Json::Array* audiences = listed == nullptr ? nullptr : listed->if_array();
+  if (audiences != nullptr && audiences->size() > 1) return forbid("node may only request 0 or 1 audiences");
+  const bool is_own = audiences == nullptr || audiences->empty();
+  const std::string audience(is_own ? std::string_view() : audiences->front().string_at({}));
+  if (names_audience(pod->document(), ns, audience) || may_request_audience(user, ns, account, audience)) return {};
+  return forbid(fmt::format(
+      "audience \"{}\" not found in pod spec volume, {} is not authorized to request tokens for this audience",
+      audience, user.name));
+}
+
+std::string NodeRestriction::driver_of_claim(std::string_view ns, const std::string& claim) const {
+  const ObjectPtr found = core_.cache.of(core_.registry.get("persistentvolumeclaims")).find(object_key(ns, claim));
+  if (!found) return {};
+  const std::string volume(found->document().string_at({"spec", "volumeName"}));
+  const ObjectPtr bound = core_.cache.of(core_.registry.get("persistentvolumes")).find(volume);
+  return bound ? std::string(bound->document().string_at({"spec", "csi", "driver"})) : std::string();
+}
+
+bool NodeRestriction::names_audience(const Json& pod, std::string_view ns, std::string_view audience) const {
+  const auto of_driver = [&](const std::string& driver) {
+    if (driver.empty()) return false;
+    const ObjectPtr found = core_.cache.of(core_.registry.get("csidrivers.storage.k8s.io")).find(driver);
+    return found && std::ranges::any_of(list_in(found->document(), {"spec", "tokenRequests"}),
+                                        [&](const Json& each) { return each.string_at({"audience"}) == audience; });
+  };
+  return std::ranges::any_of(list_in(pod, {"spec", "volumes"}), [&](const Json& volume) {
+    const bool is_projected = std::ranges::any_of(list_in(volume, {"projected", "sources"}), [&](const Json& source) {
+      return source.find("serviceAccountToken") != nullptr &&
+             source.string_at({"serviceAccountToken", "audience"}) == audience;
+    });
+    if (is_projected) return true;
+    if (volume.find("csi") != nullptr) return of_driver(std::string(volume.string_at({"csi", "driver"})));
+    if (volume.find("persistentVolumeClaim") != nullptr)
+      return of_driver(driver_of_claim(ns, std::string(volume.string_at({"persistentVolumeClaim", "claimName"}))));
+    if (volume.find("ephemeral") == nullptr) return false;
+    return of_driver(
+        driver_of_claim(ns, fmt::format("{}-{}", pod.string_at({"metadata", "name"}), volume.string_at({"name"}))));
+  });
+}
+
+bool NodeRestriction::may_request_audience(const api::UserInfo& user, std::string_view ns, std::string_view account,
+                                           std::string_view audience) const {
+  RequestAttributes asked;
+  asked.verb = "request-serviceaccounts-token-audience";
+  asked.resource = audience;
+  asked.ns = ns;
+  asked.name = account;
+  asked.is_resource = true;
+  return authorizer_.authorize(user, asked).allowed;
 }
 
 }  // namespace spillway::apiserver

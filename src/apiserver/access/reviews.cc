@@ -110,10 +110,10 @@ StatusResult<void> Reviews::token(Json& review) const {
   Json status = Json::object({{"user", Json::object()}});
   if (authenticator_ != nullptr) {
     const auto identity = authenticator_->identify_token(text, audiences, core_.now.wall);
-    Outcome judged = identity ? Outcome() : Outcome(identity.error());
-    if (identity && *identity && (*identity)->user.token) judged = bound_.check(*(*identity)->user.token);
-    if (!judged) {
-      status["error"] = judged.error().message;
+    Outcome checked = identity ? Outcome() : Outcome(identity.error());
+    if (identity && *identity && (*identity)->user.token) checked = bound_.check(*(*identity)->user.token);
+    if (!checked) {
+      status["error"] = checked.error().message;
     } else if (*identity) {
       status = Json::object({{"authenticated", true}, {"user", user_document((*identity)->user)}});
       status["audiences"] = Json::Array((*identity)->audiences.begin(), (*identity)->audiences.end());
@@ -141,7 +141,7 @@ void Reviews::rules(const Exchange& exchange, Json& review) const {
                                    {"incomplete", incomplete}});
   if (words > kShownWordsMax) {
     review["status"]["evaluationError"] =
-        fmt::format("the rules are too many to be shown: the first {} words of them are", kShownWordsMax);
+        fmt::format("there are too many rules: only the first {} words are shown", kShownWordsMax);
   }
 }
 

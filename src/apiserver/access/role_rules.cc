@@ -209,7 +209,7 @@ Verdict RoleRules::authorize(const api::UserInfo& user, const RequestAttributes&
     for (const Binding* const binding : find(ns, user)) {
       NamedRole& role = *binding->role;
       if (++words > kDecisionWordsMax) return nullptr;
-      if (std::exchange(role.looked_at, decision_) == decision_) continue;
+      if (std::exchange(role.evaluated_by, decision_) == decision_) continue;
       const RuleList* const rules = read(role);
       if (rules == nullptr) continue;
       words += rules->words();
@@ -233,7 +233,7 @@ std::vector<RuleListPtr> RoleRules::rules_of(const api::UserInfo& user, std::str
   const auto add = [&](std::string_view of) {
     for (const Binding* const binding : find(of, user)) {
       NamedRole& role = *binding->role;
-      if (std::exchange(role.looked_at, decision_) == decision_ || read(role) == nullptr) continue;
+      if (std::exchange(role.evaluated_by, decision_) == decision_ || read(role) == nullptr) continue;
       rules.push_back(role.rules);
     }
   };

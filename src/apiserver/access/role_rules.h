@@ -69,8 +69,8 @@ class RoleRules final : public Authorizer, public Collector {
   struct NamedRole {
     std::string key;
     RuleListPtr rules;
-    bool is_read = false;         // since its last write
-    std::uint64_t looked_at = 0;  // by which decision
+    bool is_read = false;            // since its last write
+    std::uint64_t evaluated_by = 0;  // by which decision
   };
 
   using NamedRolePtr = std::shared_ptr<NamedRole>;

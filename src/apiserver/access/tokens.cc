@@ -1,5 +1,6 @@
 #include "apiserver/access/tokens.h"
 
+#include "api/object/kind_id.h"
 #include "api/object/meta.h"
 #include "api/text/time_text.h"
 #include "apiserver/request/body.h"
@@ -25,6 +26,11 @@ api::ObjectIdentity identity_of(const StoredObject& object) {
   return {object.name, object.meta.uid};
 }
 
+// Kinds that a token may be bound to.
+constexpr api::KindId kPod{"", "Pod"};
+constexpr api::KindId kSecret{"", "Secret"};
+constexpr api::KindId kNode{"", "Node"};
+
 }  // namespace
 
 StatusResult<void> TokenPath::bind(const StoredObject& account, const Json& request, api::AccountToken& token) const {
@@ -32,27 +38,27 @@ StatusResult<void> TokenPath::bind(const StoredObject& account, const Json& requ
   token.account = identity_of(account);
   const Json* bound = request.at({"spec", "boundObjectRef"});
   if (bound == nullptr || bound->is_null()) return {};
-  const std::string_view kind = bound->string_at({"kind"});
+  const api::KindId kind = api::kind_id(bound->string_at({"apiVersion"}), bound->string_at({"kind"}));
   const std::string_view name = bound->string_at({"name"});
-  if (kind != "Pod" && kind != "Secret" && kind != "Node") {
+  if (kind != kPod && kind != kSecret && kind != kNode) {
     return make_error(ErrorCode::kBadRequest, "cannot bind token for serviceaccount \"{}\" to object of kind \"{}\"",
-                      account.name, kind);
+                      account.name, kind.kind);
   }
-  const Resource& resource = *core_.registry.find_group_kind("", kind);
+  const Resource& resource = *core_.registry.find_group_kind(kind.group, kind.kind);
   const ObjectPtr object = core_.cache.of(resource).find(object_key(resource.namespaced() ? account.ns : "", name));
   if (!object) return api::not_found_status(resource.group_resource(), name);
   if (const std::string_view uid = bound->string_at({"uid"}); !uid.empty() && uid != object->meta.uid) {
     return api::conflict_status(
-        {std::string(resource.group), std::string(kind)}, name,
+        {std::string(resource.group), std::string(kind.kind)}, name,
         "the UID in the bound object reference (" + std::string(uid) + ") does not match the UID in record");
   }
-  if (kind == "Pod" && object->document().string_at({"spec", "serviceAccountName"}) != account.name) {
+  if (kind == kPod && object->document().string_at({"spec", "serviceAccountName"}) != account.name) {
     return make_error(ErrorCode::kBadRequest,
                       "cannot bind token for serviceaccount \"{}\" to pod {} of another account", account.name, name);
   }
-  if (kind == "Node") {
+  if (kind == kNode) {
     token.node = identity_of(*object);
-  } else if (kind == "Secret") {
+  } else if (kind == kSecret) {
     token.secret = identity_of(*object);
   } else {
     token.pod = identity_of(*object);
@@ -74,6 +80,12 @@ void TokenPath::create(const ExchangePtr& exchange) {
   Json request = *std::move(body);
   const ObjectPtr account = core_.cache.of(*route.resource).find(object_key(route.ns, route.name));
   if (!account) return exchange->fail(api::not_found_status(route.resource->group_resource(), route.name));
+  if (const std::string_view uid = request.string_at({"metadata", "uid"}); !uid.empty() && uid != account->meta.uid) {
+    return exchange->fail(api::conflict_status(
+        {"authentication.k8s.io", "TokenRequest"}, route.name,
+        fmt::format("the UID in the token request ({}) does not match the UID of the service account ({})", uid,
+                    account->meta.uid)));
+  }
   const auto admitted = restriction_.check_token(exchange->user(), route.ns, route.name, request);
   if (!admitted) return exchange->fail(admitted.error());
 
@@ -112,6 +124,7 @@ void TokenPath::create(const ExchangePtr& exchange) {
   if (!text) return exchange->fail(text.error());
   request["metadata"]["name"] = route.name;
   request["metadata"]["namespace"] = route.ns;
+  request["metadata"]["uid"] = account->meta.uid;
   request["metadata"]["creationTimestamp"] = api::format_time(now);
   request["spec"]["expirationSeconds"] = life;
   request["spec"]["audiences"] = Json::Array(token.audiences.begin(), token.audiences.end());

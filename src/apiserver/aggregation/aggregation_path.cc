@@ -29,7 +29,7 @@ std::string user_key(const std::string& user) {
   return "user " + (user.starts_with(kAccount) ? user.substr(0, user.rfind(':')) : user);
 }
 
-bool goes_on_for_long(const Exchange& exchange) {
+bool is_long_lived(const Exchange& exchange) {
   return exchange.asked.action == Verb::kWatch || wants_upgrade(exchange.request());
 }
 
@@ -51,15 +51,15 @@ std::shared_ptr<void> AggregationPath::take_place(const std::string& api, const 
           }};
 }
 
-/// Ends the request if its answer is not complete in time. The result keeps the limit for as long as it lives.
-std::shared_ptr<void> AggregationPath::limit_time(const ExchangePtr& exchange, const std::function<void()>& leave,
+/// Ends the request if its answer is not complete in time. The timer runs for as long as the result is held.
+std::shared_ptr<void> AggregationPath::limit_time(const ExchangePtr& exchange, const std::function<void()>& cancel,
                                                   const std::shared_ptr<const bool>& has_begun) {
-  if (goes_on_for_long(*exchange)) return nullptr;
+  if (is_long_lived(*exchange)) return nullptr;
   const TimerQueue::Id timer =
-      core_.timers.at(core_.now.mono + kAnswerMax, [weak = std::weak_ptr(exchange), leave, has_begun] {
+      core_.timers.at(core_.now.mono + kAnswerMax, [weak = std::weak_ptr(exchange), cancel, has_begun] {
         const ExchangePtr late = weak.lock();
         if (late == nullptr || late->finished()) return;
-        leave();
+        cancel();
         if (*has_begun) return late->cut();
         late->fail(api::retry_status(ErrorCode::kTimeout, "request did not complete within the allotted timeout", 1));
       });
@@ -99,18 +99,18 @@ void AggregationPath::perform(const ExchangePtr& exchange, const RemoteApi& api)
                                                         [weak = std::weak_ptr(exchange), is_watch, has_begun] {
                                                           *has_begun = true;
                                                           const ExchangePtr watching = weak.lock();
-                                                          if (is_watch && watching && watching->on_standing)
-                                                            watching->on_standing();
+                                                          if (is_watch && watching && watching->release_seats)
+                                                            watching->release_seats();
                                                         },
                                                     .redirects = AnswerSink::Redirects::kRefused});
   // The client may disconnect before the answer begins: the call is then cancelled.
   const auto ticket = std::make_shared<std::optional<AggregatedGateway::Ticket>>();
-  const std::function<void()> leave = [gateway = gateway_, ticket] {
+  const std::function<void()> cancel = [gateway = gateway_, ticket] {
     if (*ticket) gateway->cancel(**ticket);
   };
-  sink->set_leave(leave);
-  exchange->wait_for_others(leave);
-  sink->hold(limit_time(exchange, leave, has_begun));
+  sink->set_cancel(cancel);
+  exchange->wait_for_others(cancel);
+  sink->hold(limit_time(exchange, cancel, has_begun));
   *ticket = gateway_->open(*server, std::move(request), sink);
 }
 

@@ -43,14 +43,15 @@ class AggregationPath {
   using OpenRequests = std::map<std::string, std::size_t, std::less<>>;
 
   std::shared_ptr<void> take_place(const std::string& api, const std::string& user);
-  std::shared_ptr<void> limit_time(const ExchangePtr& exchange, const std::function<void()>& leave,
+  std::shared_ptr<void> limit_time(const ExchangePtr& exchange, const std::function<void()>& cancel,
                                    const std::shared_ptr<const bool>& has_begun);
 
   Core& core_;
   AggregatedGateway* gateway_;
   const std::string_view scheme_;
   std::shared_ptr<OpenRequests> open_ = std::make_shared<OpenRequests>();  // by API and by user; none is 0
-  std::shared_ptr<TimerQueue*> timers_;                                    // null inside once this object is gone
+  // the pointer inside becomes null when this object is destroyed
+  std::shared_ptr<TimerQueue*> timers_;
 };
 
 }  // namespace spillway::apiserver

@@ -23,7 +23,7 @@ Availability local() {
 }
 
 /// The condition in an object; nullopt: it has none.
-std::optional<Availability> told_by(const Json& object) {
+std::optional<Availability> recorded_in(const Json& object) {
   const Json* list = object.at({"status", "conditions"});
   if (list == nullptr || list->if_array() == nullptr) return std::nullopt;
   for (const Json& condition : *list->if_array()) {
@@ -109,21 +109,21 @@ void ApiAvailability::check(const std::string& name) {
   const Json document = object->document();
   const auto api = remote_api(document);
   if (!api) {
-    if (told_by(document) != local()) write(name, object->meta.uid, local());
+    if (recorded_in(document) != local()) write(name, object->meta.uid, local());
     return;
   }
   checks_.emplace(name, Check{.uid = object->meta.uid, .api = *api, .until = core_.now.mono + kCheckMax});
-  if (const auto problem = service_problem(core_, *api)) return settle(name, *problem);
+  if (const auto problem = service_problem(core_, *api)) return finish(name, *problem);
   ask(name);
 }
 
-/// Asks the server once. Each try may reach another pod.
+/// Sends one check to the server. Each try may reach another pod.
 void ApiAvailability::ask(const std::string& name) {
   Check& check = checks_.at(name);
   ++check.tries;
   const Result<AggregatedServer> server = server_of(core_, check.api);
   if (!server) {
-    return settle(name, {.status = "False", .reason = "FailedDiscoveryCheck", .message = server.error().text()});
+    return finish(name, {.status = "False", .reason = "FailedDiscoveryCheck", .message = server.error().text()});
   }
   const std::string target = path_of(check.api);
   fetch_.get({.server = *server,
@@ -146,19 +146,19 @@ void ApiAvailability::on_answer(const std::string& name, const std::string& url,
     why = fmt::format("failing or missing response from {}: bad status from {}: {}", url, url, answer->status);
   }
   if (why.empty()) {
-    return settle(name, {.status = "True", .reason = "Passed", .message = "all checks passed"});
+    return finish(name, {.status = "True", .reason = "Passed", .message = "all checks passed"});
   }
   const bool may_try = check.tries < kTriesMax && core_.now.mono < check.until;
   if (may_try) return ask(name);
-  settle(name, {.status = "False", .reason = "FailedDiscoveryCheck", .message = std::move(why)});
+  finish(name, {.status = "False", .reason = "FailedDiscoveryCheck", .message = std::move(why)});
 }
 
-/// Writes the condition if it is another one than before.
-void ApiAvailability::settle(const std::string& name, const Availability& found) {
+/// Writes the condition if it differs from the one in the APIService.
+void ApiAvailability::finish(const std::string& name, const Availability& found) {
   const std::string uid = checks_.at(name).uid;
   const ObjectPtr object = apis_.find(name);
   const bool is_there = object && object->meta.uid == uid;
-  if (is_there && told_by(object->document()) != found) write(name, uid, found);
+  if (is_there && recorded_in(object->document()) != found) write(name, uid, found);
   end(name, is_there && found.status != "True");
 }
 
@@ -178,8 +178,8 @@ void ApiAvailability::write(const std::string& name, const std::string& uid, con
 }
 
 void ApiAvailability::on_written(const std::string& name, const StatusResult<Written>& result) {
-  const bool is_settled = result || result.error().code == 404 || result.error().code == 409;
-  if (!is_settled) check_later(name, kRetryMin);
+  const bool is_done = result || result.error().code == 404 || result.error().code == 409;
+  if (!is_done) check_later(name, kRetryMin);
 }
 
 void ApiAvailability::end(const std::string& name, bool has_failed) {

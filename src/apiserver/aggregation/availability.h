@@ -51,7 +51,7 @@ class ApiAvailability final : public Collector {
   void check(const std::string& name);
   void ask(const std::string& name);
   void on_answer(const std::string& name, const std::string& url, const Result<api::Response>& answer);
-  void settle(const std::string& name, const Availability& found);
+  void finish(const std::string& name, const Availability& found);
   void write(const std::string& name, const std::string& uid, const Availability& found);
   void on_written(const std::string& name, const api::StatusResult<Written>& result);
   void end(const std::string& name, bool has_failed);

@@ -10,7 +10,7 @@ namespace spillway::apiserver {
 /// X-Remote-User, X-Remote-Group and X-Remote-Extra-KEY, whose keys are percent-encoded. Values without line ends.
 api::HeaderList identity_headers(const api::UserInfo& user);
 
-/// The user under which this server itself asks aggregated API servers.
+/// The user that this server names in its own requests to aggregated API servers.
 api::UserInfo aggregator_user();
 
 }  // namespace spillway::apiserver

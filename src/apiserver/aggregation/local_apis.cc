@@ -70,7 +70,7 @@ void LocalApis::act() {
   if (!create_one()) remove_one();
 }
 
-/// Finds what is missing, and what a definition that is gone has left.
+/// Finds APIServices that are missing, and those whose definition was deleted.
 void LocalApis::compare() {
   is_dirty_ = false;
   generation_ = core_.registry.generation();
@@ -101,7 +101,7 @@ bool LocalApis::create_one() {
                   api_service_document(next.first, next.second, is_built_in),
                   false,
                   {server_user(), {}, false}},
-                 [this](const StatusResult<Written>& result) { settle(result || result.error().code == 409); });
+                 [this](const StatusResult<Written>& result) { on_written(result || result.error().code == 409); });
   return true;
 }
 
@@ -116,12 +116,12 @@ bool LocalApis::remove_one() {
   options.uid = object->meta.uid;
   options.propagation = Propagation::kBackground;
   remover_.remove({&apis_.resource(), {}, name, options}, [this](const StatusResult<Removed>& result) {
-    settle(result || result.error().code == 404 || result.error().code == 409);
+    on_written(result || result.error().code == 404 || result.error().code == 409);
   });
   return true;
 }
 
-void LocalApis::settle(bool is_done) {
+void LocalApis::on_written(bool is_done) {
   if (is_done) {
     is_busy_ = false;
     return run();

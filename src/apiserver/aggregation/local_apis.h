@@ -39,7 +39,7 @@ class LocalApis final : public Collector {
   void compare();
   bool create_one();
   bool remove_one();
-  void settle(bool is_done);
+  void on_written(bool is_done);
 
   Core& core_;
   Writer& writer_;

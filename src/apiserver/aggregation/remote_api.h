@@ -1,5 +1,5 @@
-// A group version of the API that another server serves, as its APIService says, and the place of a group version in
-// discovery. Thread: any (pure). Source: Kubernetes API reference, APIService.
+// A group version of the API that another server serves, as its APIService describes, and its position in discovery.
+// Thread: any (pure). Source: Kubernetes API reference, APIService.
 #pragma once
 
 #include "api/json/json.h"
@@ -23,7 +23,7 @@ struct RemoteApi {
   bool verifies = true;       // false: any certificate is good
   std::int64_t group_priority = 0;
   std::int64_t version_priority = 0;
-  bool available = false;  // by its condition
+  bool available = false;  // from the condition Available
 
   friend bool operator==(const RemoteApi&, const RemoteApi&) = default;
 };

@@ -110,8 +110,8 @@ void RemoteFetch::finish(std::uint64_t id, Result<api::Response> result) {
   core_.timers.cancel(call->timer);
   if (call->ticket && !result) gateway_->cancel(*call->ticket);
   core_.catch_up();
-  auto told = std::make_shared<Result<api::Response>>(std::move(result));
-  core_.timers.at(core_.now.mono, [call, told] { call->done(std::move(*told)); });
+  auto answer = std::make_shared<Result<api::Response>>(std::move(result));
+  core_.timers.at(core_.now.mono, [call, answer] { call->done(std::move(*answer)); });
 }
 
 }  // namespace spillway::apiserver

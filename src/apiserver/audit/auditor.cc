@@ -85,7 +85,7 @@ RequestAttributes audited_attributes(const api::Request& request) {
 
 AuditRecord::AuditRecord(const Auditor& auditor, AuditEvent event, AuditDecision decision, bool long_running)
     : auditor_(auditor),
-      alive_(auditor.alive_),
+      alive_(auditor.alive_.ref()),
       event_(std::move(event)),
       decision_(decision),
       long_running_(long_running) {}
@@ -96,24 +96,24 @@ AuditRecord::~AuditRecord() {
   complete();
 }
 
-void AuditRecord::receive(std::move_only_function<void(Outcome)> go_on) {
+void AuditRecord::receive(std::move_only_function<void(Outcome)> proceed) {
   event_.stage = AuditStage::kRequestReceived;
   const bool wanted = !decision_.omit_stages.has(AuditStage::kRequestReceived);
   if (!wanted || auditor_.options_.wait == Auditor::Wait::kNever) {
     if (wanted) auditor_.write(event_);
-    return go_on({});
+    return proceed({});
   }
   auto line = audit_line(event_, auditor_.options_.event_bytes_max);
   auditor_.events_.add();
   const bool needed = auditor_.options_.wait == Auditor::Wait::kKept;
-  auto heard = [needed, rejected = auditor_.rejected_, go_on = std::move(go_on)](const Outcome& kept) mutable {
-    if (kept || !needed) return go_on({});
+  auto on_kept = [needed, rejected = auditor_.rejected_, proceed = std::move(proceed)](const Outcome& kept) mutable {
+    if (kept || !needed) return proceed({});
     rejected.add();
-    go_on(make_error(ErrorCode::kInternalError, "failed to store audit event"));
+    proceed(make_error(ErrorCode::kInternalError, "failed to store audit event"));
   };
-  if (line) return auditor_.options_.log->write(*std::move(line), std::move(heard));
+  if (line) return auditor_.options_.log->write(*std::move(line), std::move(on_kept));
   auditor_.errors_.add();
-  heard(make_error(ErrorCode::kRequestEntityTooLarge, "the event is too long"));
+  on_kept(make_error(ErrorCode::kRequestEntityTooLarge, "the event is too long"));
 }
 
 void AuditRecord::on_verdict(const Exchange& exchange, bool allowed, std::string_view reason) {
@@ -139,7 +139,7 @@ void AuditRecord::take_request(const api::Request& request) {
   left_out_ = left_out_ || is_too_large(object);
 }
 
-/// The name of what was made, where the path has none.
+/// The name in the stored object, for a create whose path has no name.
 void AuditRecord::take_name(const Answer& answer) {
   AuditObject& ref = *event_.object;
   if (!ref.name.empty() || event_.verb != "create") return;

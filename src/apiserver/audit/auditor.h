@@ -9,6 +9,7 @@
 #include "apiserver/audit/policy.h"
 #include "apiserver/ports/audit_log.h"
 #include "apiserver/request/exchange.h"
+#include "base/alive.h"
 #include "base/time.h"
 #include "telemetry/metrics.h"
 
@@ -34,9 +35,9 @@ class AuditRecord final : public AnswerObserver {
   AuditRecord(const AuditRecord&) = delete;
   AuditRecord& operator=(const AuditRecord&) = delete;
 
-  /// Records the arrival of the request. `go_on` is called once it may be carried out, at once or later on the loop; an
-  /// error: it may not.
-  void receive(std::move_only_function<void(Outcome)> go_on);
+  /// Records the arrival of the request. `proceed` is called once it may be carried out, at once or later on the loop;
+  /// an error: it may not.
+  void receive(std::move_only_function<void(Outcome)> proceed);
 
   void on_verdict(const Exchange& exchange, bool allowed, std::string_view reason) override;
   void on_name(std::string_view name) override;
@@ -55,7 +56,7 @@ class AuditRecord final : public AnswerObserver {
   void complete();
 
   const Auditor& auditor_;
-  std::weak_ptr<const bool> alive_;  // the auditor
+  Alive::Ref alive_;  // the auditor
   AuditEvent event_;
   AuditDecision decision_;
   bool long_running_;
@@ -69,10 +70,10 @@ class Auditor {
   enum class Wait {
     kNever,
     kWritten,  // written or lost
-    kKept      // or it is not carried out
+    kKept      // the request is refused if its event cannot be written
   };
 
-  /// The longest line, whatever its level: the objects of a longer one are left out.
+  /// The longest line, whatever its level: an event that would be longer loses its objects.
   static constexpr std::size_t kEventBytesMax = std::size_t{6} << 20U;
 
   struct Options {
@@ -92,7 +93,8 @@ class Auditor {
   /// still holds after the server's end, writes nothing more.
   std::unique_ptr<AuditRecord> begin(const Exchange& exchange) const;
 
-  /// Records a request that was refused with `code` before its attributes were known. `user`: null: unknown sender.
+  /// Records a request that was refused with `code` before its attributes were known. `user` null: the sender is
+  /// unknown.
   void refused(const api::Request& request, const api::UserInfo* user, std::string audit_id, int code,
                std::string message) const;
 
@@ -104,7 +106,7 @@ class Auditor {
   void write(const AuditEvent& event) const;
 
   Options options_;
-  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  Alive alive_;
   mutable telemetry::Counter events_;
   mutable telemetry::Counter errors_;
   mutable telemetry::Counter rejected_;

@@ -46,7 +46,7 @@ class Members {
     out_ += ']';
   }
 
-  /// `json`: as it is.
+  /// Appends `json` unchanged.
   void raw(std::string_view name, std::string_view json) {
     begin(name);
     out_ += json;
@@ -145,7 +145,7 @@ bool is_address(const std::string& text) {
   return inet_pton(AF_INET, text.c_str(), bytes.data()) == 1 || inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1;
 }
 
-/// The last ones, if there are too many: they are nearer.
+/// The addresses in X-Forwarded-For. If there are too many, the last ones: proxies near this server added them.
 std::vector<std::string> forwarded_for(std::string_view header) {
   std::vector<std::string> found;
   while (!header.empty() && found.size() < kAuditListMax) {

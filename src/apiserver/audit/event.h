@@ -24,7 +24,7 @@ inline constexpr std::size_t kAuditUserAgentMax = 1'024;  // as upstream
 inline constexpr std::size_t kAuditUriMax = 8'192;
 inline constexpr std::size_t kAuditNameMax = 1'024;     // names of users, groups, objects, annotations
 inline constexpr std::size_t kAuditMessageMax = 4'096;  // message of a status
-inline constexpr std::size_t kAuditListMax = 100;       // groups, values of one extra, addresses
+inline constexpr std::size_t kAuditListMax = 100;       // elements of a list: groups, values of one extra, addresses
 
 /// The annotation of an event whose objects were left out because it was too long.
 inline constexpr std::string_view kTruncatedAnnotation = "audit.k8s.io/truncated";

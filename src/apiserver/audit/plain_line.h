@@ -1,5 +1,5 @@
-// JSON as one line that every reader takes for one.
-// Thread: any (pure). Source: The Unicode Standard, table 3-7, 23.2; RFC 8259, section 7.
+// Writes JSON as one line that every reader sees as one line. Thread: any (pure). Source: The Unicode Standard, table
+// 3-7, 23.2; RFC 8259, section 7.
 #pragma once
 
 #include <string>

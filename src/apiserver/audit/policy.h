@@ -57,10 +57,10 @@ struct AuditResources {
 struct AuditRule {
   AuditLevel level = AuditLevel::kNone;
   std::vector<std::string> users = {};
-  std::vector<std::string> groups = {};  // the user is in one of them
+  std::vector<std::string> groups = {};  // the user is a member of one of the groups
   std::vector<std::string> verbs = {};
   std::vector<AuditResources> resources = {};  // with `namespaces`: no request of a path matches
-  std::vector<std::string> namespaces = {};    // "": what is in no namespace
+  std::vector<std::string> namespaces = {};    // "": objects without a namespace
   std::vector<std::string> paths = {};         // "/healthz", "/api*": no request of a resource matches
   AuditStages omit_stages = {};
   std::optional<bool> omit_managed_fields = {};  // nullopt: as in the policy

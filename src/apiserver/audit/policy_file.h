@@ -1,6 +1,6 @@
-// A policy file of the audit log, as upstream's: audit.k8s.io/v1, kind Policy. Strict: what is not a member of it is an
-// error, with the line and what may have been meant. Thread: any; read_audit_policy() waits for the disk.
-// Source: Kubernetes docs, "Auditing"; audit.k8s.io/v1 Policy.
+// A policy file of the audit log, as upstream's: audit.k8s.io/v1, kind Policy. Strict: an unknown member is an error,
+// with its line and the nearest known name. Thread: any; read_audit_policy() waits for the disk. Source: Kubernetes
+// docs, "Auditing"; audit.k8s.io/v1 Policy.
 #pragma once
 
 #include "apiserver/audit/policy.h"

@@ -117,7 +117,7 @@ void AccountSecrets::fill(const std::string& key) {
   writer_.update(std::move(job), [this, key](const StatusResult<Written>& result) { finish(key, result); });
 }
 
-/// The secret with what it lacks; as it is where it is about another account of that name.
+/// Adds the missing values to a secret; a secret about an earlier account of the same name stays as it is.
 StatusResult<Json> AccountSecrets::filled(const Json& secret, const StoredObject& account) const {
   if (annotation_of(secret, kAccountName) != account.name) return secret;
   const std::string_view uid = annotation_of(secret, kAccountUid);
@@ -146,7 +146,7 @@ StatusResult<Json> AccountSecrets::filled(const Json& secret, const StoredObject
   return full;
 }
 
-/// A failure that may end by itself is tried again.
+/// Transient failures are retried.
 void AccountSecrets::finish(const std::string& key, const StatusResult<Written>& result) {
   writing_.erase(key);
   const bool ended = result || result.error().reason == "Invalid" || result.error().code == 404 ||

@@ -32,7 +32,7 @@ class AccountSecrets final : public Collector {
   void act() override;
 
   bool is_account_secret(const StoredObject& object) const;
-  /// Notes the secret for its account, and that it may lack something.
+  /// Records which account the secret names, and marks the secret as possibly incomplete.
   void add(const StoredObject& secret);
   void remove(const std::string& key);
   void fill(const std::string& key);
@@ -46,7 +46,7 @@ class AccountSecrets final : public Collector {
   const ResourceCache& secrets_;
   const ResourceCache& accounts_;
   std::map<std::string, std::string> account_of_;            // key of an account, by key of its secret
-  std::map<std::string, std::set<std::string>> secrets_of_;  // the same the other way round
+  std::map<std::string, std::set<std::string>> secrets_of_;  // keys of secrets, by key of their account
   std::set<std::string> dirty_;                              // keys of secrets that may lack something
   std::set<std::string> writing_;
 };

@@ -54,9 +54,9 @@ struct Progress {
   }
 };
 
-/// The object as it would be is not accepted; nothing is wrong with the store.
+/// True if the object was refused, while the store works.
 bool is_refusal(const api::Status& status) {
-  constexpr int kForbidden = 403;  // by a quota of its namespace
+  constexpr int kForbidden = 403;  // for example, a quota of the namespace
   constexpr int kTooLarge = 413;
   constexpr int kInvalid = 422;
   return status.code == kForbidden || status.code == kTooLarge || status.code == kInvalid;
@@ -79,7 +79,7 @@ bool is_of_roles(const Resource& resource) {
   return resource.group == "rbac.authorization.k8s.io";
 }
 
-/// A role whose rules others gather.
+/// True for a ClusterRole that others aggregate.
 bool is_part(const Json& document) {
   return document.string_at({"kind"}) == "ClusterRole" && document.string_at({"metadata", "name"}).starts_with(kPart);
 }
@@ -93,7 +93,7 @@ std::vector<Wanted> wanted_parts(const Core& core) {
     if (is_part(document)) parts.emplace(document.string_at({"metadata", "name"}), document);
   }
   std::vector<Wanted> wanted;
-  Json::Array gathered;  // each gathers what the ones before do
+  Json::Array gathered;  // in this order: each aggregates the ones before
   for (const std::string_view gatherer : {"view", "edit", "admin"}) {
     const auto part = parts.find(std::string(kPart) + std::string(gatherer));
     if (part == parts.end()) continue;
@@ -136,7 +136,7 @@ WriteDone end_of(const Core& core, std::shared_ptr<Progress> progress, std::stri
   };
 }
 
-/// Gives a role or binding what it lacks.
+/// Adds missing rules or subjects to a role or binding.
 void complete(const Core& core, Writer& writer, Wanted wanted, const std::shared_ptr<Progress>& progress) {
   const std::string name(wanted.document.string_at({"metadata", "name"}));
   UpdateJob job{.resource = wanted.resource,
@@ -147,9 +147,9 @@ void complete(const Core& core, Writer& writer, Wanted wanted, const std::shared
                 },
                 .trusted = true,
                 .context = {server_user(), "spillway", false}};
-  // The update fails if other clients have filled the object up to its limit.
-  writer.update(std::move(job), end_of(core, progress, name,
-                                       "a default role or binding lacks what it should have, and cannot be given it"));
+  // The update fails if other clients have grown the object to its limit.
+  writer.update(std::move(job),
+                end_of(core, progress, name, "a default role or binding is incomplete and could not be updated"));
 }
 
 void make(const Core& core, Writer& writer, std::vector<Wanted> all, std::move_only_function<void(Outcome)> done) {

@@ -1,6 +1,6 @@
-// Objects of every new cluster: namespaces, priority classes, roles and bindings. Created if absent; roles and bindings
-// are given what they lack (roles/missing_grants.h), the others are never changed.
-// Thread: loop. Source: spec "API server contract", 2.
+// Objects of every new cluster: namespaces, priority classes, roles and bindings. Created if absent; missing rules and
+// subjects are added to roles and bindings (roles/missing_grants.h), the others are never changed. Thread: loop.
+// Source: spec "API server contract", 2.
 #pragma once
 
 #include "apiserver/read/core.h"

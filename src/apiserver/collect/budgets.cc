@@ -90,23 +90,23 @@ void BudgetCollector::mark(const std::string& key) {
   place->second.waiting.push_back(key);
 }
 
-void BudgetCollector::note_all(std::string_view ns) {
+void BudgetCollector::mark_all(std::string_view ns) {
   if (const auto place = places_.find(ns); place != places_.end()) place->second.all = true;
 }
 
 void BudgetCollector::on_event(const ResourceCache& cache, const EventPtr& event) {
-  if (&cache == &budgets_) return note_budget(event);
+  if (&cache == &budgets_) return on_budget(event);
   if (places_.empty()) return;
-  if (&cache == &counter_.pods()) return note_pod(*event);
+  if (&cache == &counter_.pods()) return on_pod(*event);
   if (!counter_.scales(cache)) return;
   const ObjectPtr& before = event->previous;
   const ObjectPtr& now = event->object;
   const bool is_same = before && now && before->meta.uid == now->meta.uid &&
                        before->meta.replicas == now->meta.replicas && before->meta.owners == now->meta.owners;
-  if (!is_same) note_all((now ? now : before)->ns);
+  if (!is_same) mark_all((now ? now : before)->ns);
 }
 
-void BudgetCollector::note_budget(const EventPtr& event) {
+void BudgetCollector::on_budget(const EventPtr& event) {
   const StoredObject& object = event->object ? *event->object : *event->previous;
   forget(object);
   if (event->object) {
@@ -120,7 +120,7 @@ void BudgetCollector::note_budget(const EventPtr& event) {
 }
 
 /// A namespace with so many or such long selectors that comparing them takes a part of a slice is counted as a whole.
-void BudgetCollector::note_pod(const CacheEvent& event) {
+void BudgetCollector::on_pod(const CacheEvent& event) {
   const ObjectPtr& before = event.previous;
   const ObjectPtr& now = event.object;
   const bool is_same = before && now && before->meta.uid == now->meta.uid && before->meta.ready == now->meta.ready &&
@@ -181,7 +181,7 @@ void BudgetCollector::act() {
 
 bool BudgetCollector::survey_next(std::size_t& left) {
   const std::size_t before = left;
-  const bool is_done = counter_.go_on(survey_->count, left);
+  const bool is_done = counter_.advance(survey_->count, left);
   steps_ += before - left;
   if (!is_done) return false;
   const Survey done = *std::move(survey_);
@@ -189,7 +189,7 @@ bool BudgetCollector::survey_next(std::size_t& left) {
   left -= std::min(left, kStepsOfBudget);
   const std::string& key = done.budget->key;
   if (budgets_.find(key) != done.budget) {
-    mark(key);  // the budget changed while it was written
+    mark(key);  // another write changed the budget meanwhile
     return left != 0;
   }
   BudgetSurvey survey = BudgetCounter::result(done.count);
@@ -222,9 +222,10 @@ Json BudgetCollector::computed(Json budget, const BudgetSurvey& survey) const {
     const bool allowed = survey.count->disruptions_allowed() > 0;
     set_allowed_condition(budget, allowed, allowed ? "SufficientPods" : "InsufficientPods", {}, core_.now.wall);
   } else {
-    set_allowed_condition(budget, false, "SyncFailed",
-                          "found no controllers for the pods of this budget: percentages and maxUnavailable need them",
-                          core_.now.wall);
+    set_allowed_condition(
+        budget, false, "SyncFailed",
+        "no controllers were found for the pods of this budget: percentages and maxUnavailable need them",
+        core_.now.wall);
   }
   budget["status"]["observedGeneration"] = api::integer_at(budget, {"metadata", "generation"}, 0);
   return budget;

@@ -29,16 +29,16 @@ class BudgetCollector final : public Collector {
 
   BudgetCollector(Core& core, Writer& writer);
 
-  /// Steps that were counted so far.
+  /// Number of steps counted so far.
   std::size_t steps() const { return steps_; }
 
  private:
-  /// The budgets of one namespace.
+  /// The disruption budgets of one namespace, and those of them that wait for a count.
   struct Place {
     std::map<std::string, api::LabelSelector, std::less<>> selectors;  // by key
     std::size_t steps = 0;                                             // steps of a comparison with all of them
-    std::deque<std::string> waiting;                                   // keys to be counted
-    std::set<std::string, std::less<>> dirty;                          // the same
+    std::deque<std::string> waiting;                                   // keys of budgets to be counted
+    std::set<std::string, std::less<>> dirty;                          // the same keys, for look-ups
     bool all = false;                                                  // every budget is to be counted
   };
 
@@ -56,16 +56,16 @@ class BudgetCollector final : public Collector {
   void know(const ObjectPtr& budget);
   void forget(const StoredObject& budget);
   void mark(const std::string& key);
-  void note_budget(const EventPtr& event);
-  void note_pod(const CacheEvent& event);
-  void note_all(std::string_view ns);
+  void on_budget(const EventPtr& event);
+  void on_pod(const CacheEvent& event);
+  void mark_all(std::string_view ns);
   /// The next of the namespace that no write is under way for; null: none.
   ObjectPtr take(const std::string& ns, Place& place);
   /// The next budget to be counted, of the namespace after the last one's; null: none.
   ObjectPtr next();
   /// False: the slice is used up.
   bool survey_next(std::size_t& left);
-  /// The budget with its status as it should be.
+  /// The budget's document with its computed status.
   api::Json computed(api::Json budget, const BudgetSurvey& survey) const;
   void write(const ObjectPtr& budget, BudgetSurvey survey);
   void arm_expiry(const std::string& key, const api::Json& budget);

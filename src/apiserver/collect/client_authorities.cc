@@ -41,7 +41,7 @@ ClientAuthorities::ClientAuthorities(Core& core, Writer& writer, Authorities aut
 void ClientAuthorities::set(std::string pem) {
   if (pem == pem_) return;
   pem_ = std::move(pem);
-  look_again();
+  requeue();
 }
 
 bool ClientAuthorities::concerns(const ResourceCache& cache, const StoredObject& object) const {

@@ -11,9 +11,9 @@ namespace spillway::apiserver {
 namespace {
 
 constexpr Duration kStoreIsLate = minutes(10);
-constexpr Duration kSettledRequestLife = hours(1);
+constexpr Duration kDecidedRequestLife = hours(1);
 constexpr Duration kOpenRequestLife = hours(24);
-constexpr Duration kTokenLookEvery = hours(24);
+constexpr Duration kTokenCheckEvery = hours(24);
 constexpr Duration kSweepEvery = seconds(10);
 constexpr Duration kCompactEvery = seconds(60);
 constexpr Duration kAgeOfNoHistory = seconds(30);  // for a store whose resources keep no history
@@ -40,12 +40,12 @@ const api::Json::Array* conditions_of(const api::Json& request) {
 }
 
 std::optional<Duration> life_of_request(const api::Json& request, WallTime) {
-  if (!request.string_at({"status", "certificate"}).empty()) return kSettledRequestLife;
+  if (!request.string_at({"status", "certificate"}).empty()) return kDecidedRequestLife;
   const api::Json::Array* conditions = conditions_of(request);
   const bool refused = conditions != nullptr && std::ranges::any_of(*conditions, [](const api::Json& one) {
                          return one.string_at({"type"}) == "Denied" || one.string_at({"type"}) == "Failed";
                        });
-  return refused ? kSettledRequestLife : kOpenRequestLife;
+  return refused ? kDecidedRequestLife : kOpenRequestLife;
 }
 
 std::optional<WallTime> request_seen(const api::Json& request) {
@@ -67,7 +67,7 @@ std::optional<Duration> life_of_token(const api::Json& secret, WallTime now) {
   if (expiration.empty()) return std::nullopt;
   const Result<WallTime> time = api::parse_time(expiration);
   if (!time || *time <= now) return Duration{};
-  return *time - now < kTokenLookEvery ? Duration(*time - now) : kTokenLookEvery;
+  return *time - now < kTokenCheckEvery ? Duration(*time - now) : kTokenCheckEvery;
 }
 
 std::optional<WallTime> now_seen(const api::Json&) {
@@ -163,13 +163,15 @@ void Expiry::sweep() {
     DeleteOptions options;
     options.resource_version = std::to_string(object->revision.number());
     remover_.remove({&objects_.resource(), object->ns, object->name, options},
-                    [this, key](api::StatusResult<Removed> result) {
-                      --removing_;
-                      // A busy store is tried again; an object that was written meanwhile has a new term.
-                      if (!result && result.error().code >= 429) expect(key, core_.now.mono);
-                      arm();
-                    });
+                    [this, key](const api::StatusResult<Removed>& result) { on_removed(key, result); });
   }
+  arm();
+}
+
+/// A busy store is tried again; an object that was written meanwhile has a new term.
+void Expiry::on_removed(const std::string& key, const api::StatusResult<Removed>& result) {
+  --removing_;
+  if (!result && result.error().code >= 429) expect(key, core_.now.mono);
   arm();
 }
 
@@ -207,12 +209,14 @@ void Compaction::tick(History& history) {
   const std::uint64_t newest = present.number() > kRevisionsMin ? present.number() - kRevisionsMin : 0;
   target = std::min(target, store::Revision(newest));
   if (target > store.compacted()) {
-    store.compact(target, [this, &history](Result<store::Revision> result) {
-      if (result) return;
-      core_.log.warning("compaction failed", {{"store", history.origin.label()}, {"error", result.error().text()}});
-    });
+    store.compact(target, [this, &history](const Result<store::Revision>& result) { on_compacted(history, result); });
   }
   core_.timers.at(now + std::min<Duration>(kCompactEvery, history.age), [this, &history] { tick(history); });
+}
+
+void Compaction::on_compacted(const History& history, const Result<store::Revision>& result) const {
+  if (result) return;
+  core_.log.warning("compaction failed", {{"store", history.origin.label()}, {"error", result.error().text()}});
 }
 
 }  // namespace spillway::apiserver

@@ -25,7 +25,7 @@ class Expiry final : public Collector {
     /// The remaining life of an object at `now`, counted from its write or from its first sight by a new process.
     /// nullopt: it stays.
     std::function<std::optional<Duration>(const api::Json& object, WallTime now)> life;
-    /// The last sign of life that an object carries; for what was there when the server started.
+    /// The time at which the object was last in use; for objects that existed when the server started.
     std::optional<WallTime> (*last_seen)(const api::Json& object) = nullptr;
     /// The object's life ends by the wall clock, which is checked once more before the deletion.
     bool by_wall_clock = false;
@@ -46,6 +46,7 @@ class Expiry final : public Collector {
   void forget(const std::string& key);
   void arm();
   void sweep();
+  void on_removed(const std::string& key, const api::StatusResult<Removed>& result);
 
   Core& core_;
   Remover& remover_;
@@ -53,7 +54,7 @@ class Expiry final : public Collector {
   Wanted wanted_;
   const ResourceCache& objects_;
   std::set<std::pair<Instant, std::string>> due_;
-  std::map<std::string, Instant> due_by_key_;  // the same entries
+  std::map<std::string, Instant> due_by_key_;  // the entries of due_, by key
   std::optional<TimerQueue::Id> timer_;
   Instant armed_for_{};  // when timer_ is due
   std::size_t removing_ = 0;
@@ -82,11 +83,12 @@ class Compaction {
   struct History {
     Origin& origin;
     Duration age;
-    std::deque<std::pair<Instant, store::Revision>> samples;  // one a minute, or each `age`
+    std::deque<std::pair<Instant, store::Revision>> samples;  // one sample a minute, or each `age`
     bool is_asked_for = false;                                // by watches and lists of the past
   };
 
   void tick(History& history);
+  void on_compacted(const History& history, const Result<store::Revision>& result) const;
 
   Core& core_;
   Duration interval_;

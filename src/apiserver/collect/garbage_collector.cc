@@ -1,5 +1,6 @@
 #include "apiserver/collect/garbage_collector.h"
 
+#include "api/object/kind_id.h"
 #include "apiserver/collect/bootstrap.h"
 
 #include <algorithm>
@@ -13,11 +14,6 @@ using api::Json;
 using api::StatusResult;
 
 constexpr Duration kGarbageRetry = seconds(1);
-
-std::string_view group_of(std::string_view api_version) {
-  const std::size_t slash = api_version.find('/');
-  return slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
-}
 
 Json::Array* owner_list(Json& document) {
   Json* list = document.at({"metadata", "ownerReferences"});
@@ -36,7 +32,7 @@ void GarbageCollector::load() {
     core_.cache.all()[i]->visit({}, {}, [&](const ObjectPtr& object) {
       const Ref ref{i, object->key};
       link(ref, *object);
-      note(ref, *object);
+      mark(ref, *object);
       return true;
     });
   }
@@ -55,7 +51,7 @@ void GarbageCollector::unlink(const Ref& ref, const StoredObject& object) {
   }
 }
 
-void GarbageCollector::note(const Ref& ref, const StoredObject& object) {
+void GarbageCollector::mark(const Ref& ref, const StoredObject& object) {
   const bool finishing = object.meta.deleting && (object.meta.foreground || object.meta.orphaning);
   if (finishing || !object.meta.owners.empty()) dirty_.insert(ref);
 }
@@ -73,14 +69,14 @@ void GarbageCollector::on_event(const ResourceCache& cache, const EventPtr& even
   if (before != nullptr) unlink(ref, *before);
   if (now != nullptr) {
     link(ref, *now);
-    note(ref, *now);
+    mark(ref, *now);
   } else if (const auto found = dependents_.find(before->meta.uid); found != dependents_.end()) {
     dirty_.insert(found->second.begin(), found->second.end());
   }
   if (before == nullptr) return;
   // Owners that wait for this object's end, or for the removal of its reference, are checked again.
   for (const OwnerLink& owner : before->meta.owners) {
-    const Resource* resource = core_.registry.find_group_kind(group_of(owner.api_version), owner.kind);
+    const Resource* resource = core_.registry.find_group_kind(api::group_of(owner.api_version), owner.kind);
     if (resource == nullptr || !resource->stored()) continue;
     const ResourceCache& owners = core_.cache.of(*resource);
     const ObjectPtr found = owners.find(object_key(resource->namespaced() ? before->ns : std::string(), owner.name));
@@ -101,7 +97,7 @@ void GarbageCollector::act() {
 }
 
 GarbageCollector::OwnerState GarbageCollector::state_of(const OwnerLink& link, const StoredObject& dependent) const {
-  const Resource* resource = core_.registry.find_group_kind(group_of(link.api_version), link.kind);
+  const Resource* resource = core_.registry.find_group_kind(api::group_of(link.api_version), link.kind);
   // An owner of a kind that this server does not serve cannot be called gone.
   if (resource == nullptr || !resource->stored()) return OwnerState::kPresent;
   const ResourceCache& owners = core_.cache.of(*resource);
@@ -136,7 +132,8 @@ std::vector<Origin*> GarbageCollector::origins_of_dangling(const Ref& ref, const
   std::vector<Origin*> found;
   for (const OwnerLink& link : object.meta.owners) {
     if (state_of(link, object) != OwnerState::kAbsent) continue;
-    Origin& origin = core_.cache.of(*core_.registry.find_group_kind(group_of(link.api_version), link.kind)).origin();
+    Origin& origin =
+        core_.cache.of(*core_.registry.find_group_kind(api::group_of(link.api_version), link.kind)).origin();
     if (&origin == &cache_of(ref).origin() || !origin.store().is_shared()) continue;
     if (std::ranges::find(found, &origin) == found.end()) found.push_back(&origin);
   }
@@ -157,7 +154,7 @@ bool GarbageCollector::is_reading() const {
 }
 
 /// Checks the object again once all events up to now are delivered. If it has changed meanwhile, from the beginning.
-void GarbageCollector::look_again(const Ref& ref, const ObjectPtr& object, const std::vector<Origin*>& behind) {
+void GarbageCollector::requeue(const Ref& ref, const ObjectPtr& object, const std::vector<Origin*>& behind) {
   busy_.insert(ref);
   barrier_of_each(behind, [this, ref, revision = object->revision](const Outcome& caught_up) {
     if (!caught_up) return finished(ref, false);
@@ -183,7 +180,7 @@ void GarbageCollector::process(const Ref& ref, Elsewhere elsewhere) {
   Owners owners = classify(*object);
   if (owners.dangling.empty() && owners.waiting.empty()) return;
   if (elsewhere == Elsewhere::kMayBeBehind) {
-    if (const auto behind = origins_of_dangling(ref, *object); !behind.empty()) return look_again(ref, object, behind);
+    if (const auto behind = origins_of_dangling(ref, *object); !behind.empty()) return requeue(ref, object, behind);
   }
   if (!owners.solid.empty()) {
     std::vector<std::string> gone = std::move(owners.dangling);
@@ -213,7 +210,7 @@ void GarbageCollector::process_deletion(const Ref& ref, const ObjectPtr& owner, 
   const auto behind =
       elsewhere == Elsewhere::kMayBeBehind ? origins_but(cache_of(ref).origin()) : std::vector<Origin*>();
   if (owner->meta.orphaning) {
-    if (dependents.empty() && !behind.empty()) return look_again(ref, owner, behind);
+    if (dependents.empty() && !behind.empty()) return requeue(ref, owner, behind);
     if (dependents.empty()) return drop_finalizer(ref, owner, "orphan");
     for (const Ref& below : dependents) {
       if (busy_.size() >= kCollectorWritesMax) return;  // every removed reference leads back to the owner
@@ -233,7 +230,7 @@ void GarbageCollector::process_deletion(const Ref& ref, const ObjectPtr& owner, 
               });
   }
   if (blocked) return;
-  if (!behind.empty()) return look_again(ref, owner, behind);
+  if (!behind.empty()) return requeue(ref, owner, behind);
   drop_finalizer(ref, owner, "foregroundDeletion");
 }
 

@@ -54,13 +54,13 @@ class GarbageCollector final : public Collector {
 
   void link(const Ref& ref, const StoredObject& object);
   void unlink(const Ref& ref, const StoredObject& object);
-  void note(const Ref& ref, const StoredObject& object);
+  void mark(const Ref& ref, const StoredObject& object);
   void process(const Ref& ref, Elsewhere elsewhere);
   void process_deletion(const Ref& ref, const ObjectPtr& owner, Elsewhere elsewhere);
   std::vector<Origin*> origins_of_dangling(const Ref& ref, const StoredObject& object) const;
   std::vector<Origin*> origins_but(const Origin& own) const;
   bool is_reading() const;
-  void look_again(const Ref& ref, const ObjectPtr& object, const std::vector<Origin*>& behind);
+  void requeue(const Ref& ref, const ObjectPtr& object, const std::vector<Origin*>& behind);
   void remove(const Ref& ref, const ObjectPtr& object, Propagation propagation);
   void strip_owners(const Ref& ref, const ObjectPtr& object, std::vector<std::string> uids);
   void unblock_owners(const Ref& ref, const ObjectPtr& object);

@@ -31,7 +31,7 @@ void put(Json& current, const Json& wanted) {
   }
 }
 
-/// `there` as it should be.
+/// `there` with the wanted members.
 Json with(Json there, const Json& wanted, std::span<const std::string_view> spec_members) {
   put(there, wanted);
   Json* const spec = spec_members.empty() ? nullptr : there.find("spec");
@@ -46,6 +46,11 @@ Json with(Json there, const Json& wanted, std::span<const std::string_view> spec
 
 }  // namespace
 
+api::Json KeptObjects::kept_form(api::Json there, const Wanted& wanted) {
+  if (wanted.kept != nullptr) return wanted.kept(std::move(there), wanted.document);
+  return with(std::move(there), wanted.document, wanted.spec_members);
+}
+
 KeptObjects::KeptObjects(Core& core, Writer& writer, std::string_view what)
     : core_(core), writer_(writer), namespaces_(core.cache.of(core.registry.get("namespaces"))), what_(what) {}
 
@@ -54,25 +59,25 @@ void KeptObjects::on_event(const ResourceCache& cache, const EventPtr& event) {
   is_dirty_ = is_dirty_ || is_new_namespace || concerns(cache, event->object ? *event->object : *event->previous);
 }
 
-/// Mends one object at a time; the end of each write checks all of them again.
+/// Restores one object at a time; the end of each write checks all of them again.
 void KeptObjects::act() {
   if (is_writing_ || is_waiting_ || !std::exchange(is_dirty_, false)) return;
   for (const Wanted& each : wanted()) {
-    if (mend(each)) return;
+    if (restore(each)) return;
   }
 }
 
-bool KeptObjects::mend(const Wanted& wanted) {
+bool KeptObjects::restore(const Wanted& wanted) {
   const std::string ns(wanted.document.string_at({"metadata", "namespace"}));
   const std::string name(wanted.document.string_at({"metadata", "name"}));
-  if (!namespaces_.find(ns)) return false;  // the event of the namespace will follow
+  if (!ns.empty() && !namespaces_.find(ns)) return false;  // the event of the namespace will follow
   const ObjectPtr there = wanted.cache->find(object_key(ns, name));
   if (there && there->meta.deleting) return false;
-  if (there && with(there->document(), wanted.document, wanted.spec_members) == there->document()) return false;
+  if (there && kept_form(there->document(), wanted) == there->document()) return false;
   if (!may_write()) return true;
   is_writing_ = true;
   const std::string what = fmt::format("{}/{}", wanted.cache->resource().plural, name);
-  auto done = [this, what](const StatusResult<Written>& result) { settle(what, result); };
+  auto done = [this, what](const StatusResult<Written>& result) { on_written(what, result); };
   if (!there) {
     writer_.create({&wanted.cache->resource(), ns, wanted.document, false, {server_user(), "spillway", false}},
                    std::move(done));
@@ -83,9 +88,9 @@ bool KeptObjects::mend(const Wanted& wanted) {
                 .name = name,
                 .change = [uid = there->meta.uid, wanted](const Json& current) -> StatusResult<Json> {
                   if (current.string_at({"metadata", "uid"}) != uid) return current;
-                  return with(current, wanted.document, wanted.spec_members);
+                  return kept_form(current, wanted);
                 },
-                .trusted = wanted.spec_members.empty(),
+                .trusted = wanted.spec_members.empty() && wanted.kept == nullptr,
                 .context = {server_user(), "spillway", false}};
   writer_.update(std::move(job), std::move(done));
   return true;
@@ -112,22 +117,23 @@ void KeptObjects::wait(Duration time) {
   is_waiting_ = true;
   core_.timers.at(core_.now.mono + time, [this] {
     is_waiting_ = false;
-    look_again();
+    requeue();
   });
 }
 
-void KeptObjects::settle(const std::string& what, const StatusResult<Written>& result) {
+void KeptObjects::on_written(const std::string& what, const StatusResult<Written>& result) {
   is_writing_ = false;
   if (result) {
-    told_.clear();
-    return look_again();
+    logged_.clear();
+    return requeue();
   }
+  if (result.error().reason == "AlreadyExists") return wait(kEventWait);  // another writer has created it meanwhile
   std::string problem = what + ": " + result.error().message;
-  if (problem != told_) {
+  if (problem != logged_) {
     core_.log.warning("an object that the server keeps cannot be written",
                       {{"for", std::string(what_)}, {"error", problem}});
   }
-  told_ = std::move(problem);
+  logged_ = std::move(problem);
   wait(kRetry);
 }
 

@@ -20,6 +20,8 @@ namespace spillway::apiserver {
 class KeptObjects : public Collector {
  public:
   static constexpr Duration kRetry = seconds(10);
+  /// Pause after a create that another writer won: its event may still be on the way.
+  static constexpr Duration kEventWait = milliseconds(100);
   static constexpr Duration kQuiet = minutes(2);
   static constexpr Duration kPauseMax = minutes(1);
   static constexpr int kFreeWrites = 16;
@@ -31,13 +33,16 @@ class KeptObjects : public Collector {
     api::Json document;
     /// If not empty: `spec` has only these members, and the object passes the rules of its kind.
     std::span<const std::string_view> spec_members = {};
+    /// If not null: computes the wanted object from the present one, in place of the rule above. The object passes the
+    /// rules of its kind.
+    api::Json (*kept)(api::Json there, const api::Json& wanted) = nullptr;
   };
 
   /// `what`: the purpose of the objects, for the log.
   KeptObjects(Core& core, Writer& writer, std::string_view what);
 
   /// The wanted objects have changed.
-  void look_again() {
+  void requeue() {
     is_dirty_ = true;
     run();
   }
@@ -55,9 +60,11 @@ class KeptObjects : public Collector {
   void on_event(const ResourceCache& cache, const EventPtr& event) override;
   void act() override;
 
+  /// The present object with the wanted members.
+  static api::Json kept_form(api::Json there, const Wanted& wanted);
   /// False: the object is as wanted, or cannot be written now. True: no other write may begin for the moment.
-  bool mend(const Wanted& wanted);
-  void settle(const std::string& what, const api::StatusResult<Written>& result);
+  bool restore(const Wanted& wanted);
+  void on_written(const std::string& what, const api::StatusResult<Written>& result);
   /// Counts the write; false: it waits, and act() runs again when it is due.
   bool may_write();
   void wait(Duration time);
@@ -70,8 +77,8 @@ class KeptObjects : public Collector {
   bool is_writing_ = false;
   bool is_waiting_ = false;  // for a timer
   std::optional<Instant> written_;
-  int writes_ = 0;    // recent ones
-  std::string told_;  // the failure that the log has
+  int writes_ = 0;      // writes within kQuiet
+  std::string logged_;  // the failure that the log has
 };
 
 }  // namespace spillway::apiserver

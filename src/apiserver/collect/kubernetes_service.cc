@@ -33,7 +33,7 @@ void KubernetesService::announce(std::uint16_t port, std::vector<ServingAddress>
   if (port == port_ && addresses == addresses_) return;
   port_ = port;
   addresses_ = std::move(addresses);
-  look_again();
+  requeue();
 }
 
 bool KubernetesService::concerns(const ResourceCache& cache, const StoredObject& object) const {

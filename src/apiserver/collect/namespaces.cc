@@ -13,7 +13,7 @@ using api::Json;
 using api::StatusResult;
 
 constexpr Duration kNamespaceRetry = seconds(1);
-constexpr Duration kLookAgain = seconds(30);
+constexpr Duration kRequeueAfter = seconds(30);
 constexpr std::string_view kAccount = "default";
 constexpr Duration kLateWithin = minutes(2);  // a request that was admitted before is answered by then
 
@@ -27,12 +27,12 @@ NamespaceCollector::NamespaceCollector(Core& core, Writer& writer, Remover& remo
       accounts_(core.cache.of(core.registry.get("serviceaccounts"))) {}
 
 void NamespaceCollector::load() {
-  for (auto* noted : {&terminating_, &dirty_, &lacks_account_}) noted->clear();
+  for (auto* names : {&terminating_, &dirty_, &lacks_account_}) names->clear();
   gone_.clear();
-  for (const auto& [name, space] : namespaces_.objects()) note(*space);
+  for (const auto& [name, space] : namespaces_.objects()) mark(*space);
 }
 
-void NamespaceCollector::note(const StoredObject& space) {
+void NamespaceCollector::mark(const StoredObject& space) {
   if (space.meta.deleting) {
     terminating_.insert(space.name);
     dirty_.insert(space.name);
@@ -46,7 +46,7 @@ void NamespaceCollector::on_event(const ResourceCache& cache, const EventPtr& ev
   if (&cache == &namespaces_) {
     if (!event->object) return forget(event->previous->name);
     gone_.erase(event->object->name);
-    return note(*event->object);
+    return mark(*event->object);
   }
   if (event->object) {
     // Another server created the object before the deletion of the namespace reached that server.
@@ -57,7 +57,7 @@ void NamespaceCollector::on_event(const ResourceCache& cache, const EventPtr& ev
   const StoredObject& gone = *event->previous;
   if (terminating_.contains(gone.ns)) dirty_.insert(gone.ns);
   if (&cache == &accounts_ && gone.name == kAccount) {
-    if (const ObjectPtr space = namespaces_.find(gone.ns)) note(*space);
+    if (const ObjectPtr space = namespaces_.find(gone.ns)) mark(*space);
   }
 }
 
@@ -91,24 +91,28 @@ void NamespaceCollector::act() {
 void NamespaceCollector::empty(const std::string& ns) {
   const ObjectPtr space = namespaces_.find(ns);
   if (space ? !space->meta.deleting : !gone_.contains(ns)) return;
+  // pods first: their end may need other objects of the namespace
+  if (remove_remaining(core_.cache.of(core_.registry.get("pods")), ns)) return;
   bool occupied = false;
   for (const auto& cache : core_.cache.all()) {
-    if (!cache->resource().namespaced()) continue;
-    if (cache->is_filling()) {
-      occupied = true;
-      look_again(ns, kNamespaceRetry);
-    }
-    if (!cache->occupies(ns)) continue;
-    occupied = true;
-    std::vector<ObjectPtr> left;
-    cache->visit(ns + "/", {}, [&](const ObjectPtr& object) {
-      if (!object->meta.deleting) left.push_back(object);
-      return removing_.size() + left.size() < kCollectorWritesMax;
-    });
-    for (const ObjectPtr& object : left) remove(*cache, *object);
-    if (cache->hides(ns)) look_again(ns, kLookAgain);
+    if (cache->resource().namespaced()) occupied = remove_remaining(*cache, ns) || occupied;
   }
   if (!occupied && space) finish(ns);
+}
+
+/// Removes the objects of one resource. True if there are any, or their number is not known yet.
+bool NamespaceCollector::remove_remaining(const ResourceCache& cache, const std::string& ns) {
+  const bool filling = cache.is_filling();
+  if (filling) requeue(ns, kNamespaceRetry);
+  if (!cache.occupies(ns)) return filling;
+  std::vector<ObjectPtr> left;
+  cache.visit(ns + "/", {}, [&](const ObjectPtr& object) {
+    if (!object->meta.deleting) left.push_back(object);
+    return removing_.size() + left.size() < kCollectorWritesMax;
+  });
+  for (const ObjectPtr& object : left) remove(cache, *object);
+  if (cache.hides(ns)) requeue(ns, kRequeueAfter);
+  return true;
 }
 
 /// Catches up with writes that other servers have confirmed, before the namespace is declared empty.
@@ -140,26 +144,27 @@ void NamespaceCollector::remove(const ResourceCache& cache, const StoredObject& 
   DeleteOptions options;
   options.uid = object.meta.uid;
   options.propagation = Propagation::kBackground;
-  remover_.remove({&cache.resource(), object.ns, object.name, options},
-                  [this, store_key, ns = object.ns](StatusResult<Removed> result) {
-                    removing_.erase(store_key);
-                    // An object with a grace period or a finalizer reports its end by its DELETED event.
-                    if (result || result.error().code == 404) {
-                      if (terminating_.contains(ns) || gone_.contains(ns)) dirty_.insert(ns);
-                      // A new pass is worth it once half of the deletions have ended, not after each.
-                      if (removing_.size() <= kCollectorWritesMax / 2) run();
-                    } else {
-                      retry(ns);
-                    }
-                  });
+  remover_.remove(
+      {&cache.resource(), object.ns, object.name, options},
+      [this, store_key, ns = object.ns](const StatusResult<Removed>& result) { on_removed(ns, store_key, result); });
+}
+
+/// An object with a grace period or a finalizer reports its end by its DELETED event.
+void NamespaceCollector::on_removed(const std::string& ns, const std::string& store_key,
+                                    const StatusResult<Removed>& result) {
+  removing_.erase(store_key);
+  if (!result && result.error().code != 404) return retry(ns);
+  if (terminating_.contains(ns) || gone_.contains(ns)) dirty_.insert(ns);
+  // A new pass is worth it once half of the deletions have ended, not after each.
+  if (removing_.size() <= kCollectorWritesMax / 2) run();
 }
 
 /// Checks the namespace again later: no event reports the end of an unreadable value, nor that a custom kind with
 /// possible objects here is served now.
-void NamespaceCollector::look_again(const std::string& ns, Duration after) {
-  if (!looked_at_again_.insert(ns).second) return;
+void NamespaceCollector::requeue(const std::string& ns, Duration after) {
+  if (!requeued_.insert(ns).second) return;
   core_.timers.at(core_.now.mono + after, [this, ns] {
-    looked_at_again_.erase(ns);
+    requeued_.erase(ns);
     if (terminating_.contains(ns)) dirty_.insert(ns);
     run();
   });
@@ -182,10 +187,12 @@ void NamespaceCollector::finalize(const std::string& ns) {
       },
       .trusted = true,
       .context = {server_user(), {}, false}};
-  writer_.update(std::move(job), [this, ns](StatusResult<Written> result) {
-    finalizing_.erase(ns);
-    if (!result && result.error().code != 404) retry(ns);
-  });
+  writer_.update(std::move(job), [this, ns](const StatusResult<Written>& result) { on_finalized(ns, result); });
+}
+
+void NamespaceCollector::on_finalized(const std::string& ns, const StatusResult<Written>& result) {
+  finalizing_.erase(ns);
+  if (!result && result.error().code != 404) retry(ns);
 }
 
 void NamespaceCollector::create_account(const std::string& ns) {
@@ -194,18 +201,20 @@ void NamespaceCollector::create_account(const std::string& ns) {
                                {"kind", "ServiceAccount"},
                                {"metadata", Json::object({{"name", kAccount}, {"namespace", ns}})}});
   writer_.create({&accounts_.resource(), ns, std::move(account), false, {server_user(), {}, false}},
-                 [this, ns](StatusResult<Written> result) {
-                   creating_.erase(ns);
-                   const bool settled = result || result.error().reason == "AlreadyExists" ||
-                                        result.error().code == 404 || result.error().code == 403;
-                   if (!settled) retry(ns);
-                 });
+                 [this, ns](const StatusResult<Written>& result) { on_account_created(ns, result); });
+}
+
+void NamespaceCollector::on_account_created(const std::string& ns, const StatusResult<Written>& result) {
+  creating_.erase(ns);
+  const bool is_done =
+      result || result.error().reason == "AlreadyExists" || result.error().code == 404 || result.error().code == 403;
+  if (!is_done) retry(ns);
 }
 
 void NamespaceCollector::retry(const std::string& ns) {
   core_.timers.at(core_.now.mono + kNamespaceRetry, [this, ns] {
     if (const ObjectPtr space = namespaces_.find(ns)) {
-      note(*space);
+      mark(*space);
     } else if (gone_.contains(ns)) {
       dirty_.insert(ns);
     }

@@ -26,16 +26,20 @@ class NamespaceCollector final : public Collector {
   void on_event(const ResourceCache& cache, const EventPtr& event) override;
   void act() override;
 
-  void note(const StoredObject& space);
+  void mark(const StoredObject& space);
   void forget(const std::string& ns);
   void watch_for_late_content(const std::string& ns);
   void empty(const std::string& ns);
+  bool remove_remaining(const ResourceCache& cache, const std::string& ns);
   void remove(const ResourceCache& cache, const StoredObject& object);
+  void on_removed(const std::string& ns, const std::string& store_key, const api::StatusResult<Removed>& result);
   void finish(const std::string& ns);
   bool is_occupied(const std::string& ns) const;
-  void look_again(const std::string& ns, Duration after);
+  void requeue(const std::string& ns, Duration after);
   void finalize(const std::string& ns);
+  void on_finalized(const std::string& ns, const api::StatusResult<Written>& result);
   void create_account(const std::string& ns);
+  void on_account_created(const std::string& ns, const api::StatusResult<Written>& result);
   void retry(const std::string& ns);
 
   Core& core_;
@@ -43,14 +47,14 @@ class NamespaceCollector final : public Collector {
   Remover& remover_;
   const ResourceCache& namespaces_;
   const ResourceCache& accounts_;
-  std::set<std::string> terminating_;    // deleted, not gone yet
-  std::set<std::string> dirty_;          // terminating, to be synced
-  std::set<std::string> lacks_account_;  // active, without its service account
+  std::set<std::string> terminating_;    // deletion requested, object still there
+  std::set<std::string> dirty_;          // terminating namespaces that wait for a sync
+  std::set<std::string> lacks_account_;  // active namespaces without their service account
   std::map<std::string, Instant> gone_;  // lately, of a store that other servers write to; until when they are kept
   std::set<std::string> finalizing_;
-  std::set<std::string> looked_at_again_;  // soon
+  std::set<std::string> requeued_;  // soon
   std::set<std::string> creating_;
-  std::set<std::string> removing_;  // store keys with a deletion on its way
+  std::set<std::string> removing_;  // store keys whose deletion is under way
 };
 
 }  // namespace spillway::apiserver

@@ -61,7 +61,14 @@ void PolicyTypes::add(const StoredObject& policy) {
 }
 
 void PolicyTypes::act() {
-  while (!is_checking_ && !due_.empty()) {
+  if (is_checking_ || due_.empty()) return;
+  is_checking_ = true;
+  core_.timers.at(core_.now.mono, [this] { check_next(); });
+}
+
+void PolicyTypes::check_next() {
+  is_checking_ = false;
+  while (acts() && !is_checking_ && !due_.empty()) {
     const std::string name = *due_.begin();
     due_.erase(due_.begin());
     if (const ObjectPtr policy = policies_.find(name); policy && !policy->meta.deleting) check(*policy);
@@ -154,8 +161,8 @@ void PolicyTypes::write(const std::shared_ptr<const Check>& check) {
 
 void PolicyTypes::on_written(const std::string& name, const StatusResult<Written>& result) {
   is_checking_ = false;
-  const bool is_settled = result || result.error().code == 404 || result.error().code == 409;
-  if (!is_settled) {
+  const bool is_done = result || result.error().code == 404 || result.error().code == 409;
+  if (!is_done) {
     core_.timers.at(core_.now.mono + kCheckRetry, [this, name] {
       due_.insert(name);
       run();

@@ -1,7 +1,8 @@
 // status.typeChecking of ValidatingAdmissionPolicies: each new spec is checked once against the types of the kinds that
 // its rules name, as the controller `validatingadmissionpolicy-status` of kube-controller-manager does. Either finds
 // nothing to do after the other. A policy takes effect before it is checked, and whatever the warnings say.
-// Thread: loop. Bounds: one policy at a time; its expressions are checked in slices between requests.
+// Thread: loop. Bounds: one policy at a time; its expressions are checked in slices between requests. A check begins in
+// a turn of its own, because the turn in which a policy takes effect compiles it.
 // Source: Kubernetes docs, "Validating Admission Policy", type checking.
 #pragma once
 
@@ -34,7 +35,7 @@ class PolicyTypes final : public Collector {
     const structural::Schema* schema = nullptr;
   };
 
-  /// The check of one generation of one policy.
+  /// The type check of one generation of one policy.
   struct Check {
     std::string name;
     std::string uid;
@@ -50,8 +51,10 @@ class PolicyTypes final : public Collector {
   void on_event(const ResourceCache& cache, const EventPtr& event) override;
   void act() override;
 
-  /// Queues the policy unless its status is about its generation.
+  /// Queues the policy unless its status describes its current generation.
   void add(const StoredObject& policy);
+  /// Begins the check of the next policy that is due.
+  void check_next();
   /// Checks the policy in slices, then writes its status.
   void check(const StoredObject& policy);
   /// The kinds of the policy's rules that are served now.
@@ -61,14 +64,14 @@ class PolicyTypes final : public Collector {
   static std::optional<cel::Type> type_of(const Kind& kind);
   static std::vector<admission_policies::ExpressionWarning> warnings_of(const Check& check);
   void write(const std::shared_ptr<const Check>& check);
-  /// Goes on with the next policy. A write that failed is tried again after kCheckRetry.
+  /// Continues with the next policy. A write that failed is retried after kCheckRetry.
   void on_written(const std::string& name, const api::StatusResult<Written>& result);
 
   Core& core_;
   Writer& writer_;
   const ResourceCache& policies_;
   std::set<std::string> due_;
-  bool is_checking_ = false;
+  bool is_checking_ = false;  // a check is under way, or begins in the next turn
 };
 
 }  // namespace spillway::apiserver

@@ -19,7 +19,7 @@ constexpr Duration kQuotaRetry = seconds(1);
 constexpr Duration kResync = minutes(5);
 /// The delay after which a charge without its object, or an object without its charge, is found.
 constexpr Duration kAfterCharge = seconds(10);
-constexpr Duration kSettle = seconds(5);
+constexpr Duration kLowerAfter = seconds(5);
 /// The pause after one object's count, in which the loop serves others.
 constexpr Duration kPauseForObject = milliseconds(1);
 
@@ -148,7 +148,7 @@ void QuotaCollector::count_resource(const ResourceCache& objects, const api::Res
   if (!counts_pods && !quota::holds_for(quota, nullptr)) return;
   const api::ResourceList of_any = quota::usage_of(kind);
   objects.visit(quota.metadata.ns + "/", {}, [&](const ObjectPtr& object) {
-    ++count.looked_at;
+    ++count.visited;
     if (counts_pods) {
       const auto pod = api::decode<api::Pod>(*object->shared_document());
       if (pod && quota::holds_for(quota, &*pod)) add(quota::usage_of(*pod, core_.now.wall));
@@ -179,7 +179,7 @@ bool QuotaCollector::may_lower(const std::string& key, const std::string& ns) co
   if (!core_.store.is_shared()) return true;
   const auto known = known_.find(key);
   if (known == known_.end()) return true;
-  return known->second.changed && *known->second.changed + kSettle <= core_.now.mono;
+  return known->second.changed && *known->second.changed + kLowerAfter <= core_.now.mono;
 }
 
 Json QuotaCollector::computed(const std::string& key, Json quota) {
@@ -195,9 +195,9 @@ Json QuotaCollector::computed(const std::string& key, Json quota) {
     waits = true;
   }
   if (const auto known = known_.find(key); known != known_.end()) {
-    known->second.not_before = core_.now.mono + kPauseForObject * static_cast<std::int64_t>(counted.looked_at);
+    known->second.not_before = core_.now.mono + kPauseForObject * static_cast<std::int64_t>(counted.visited);
   }
-  plan(key, core_.now.mono + (waits ? kSettle : kResync));
+  plan(key, core_.now.mono + (waits ? kLowerAfter : kResync));
   put_amounts(quota, "hard", typed->hard);
   put_amounts(quota, "used", counted.used);
   return quota;

@@ -1,7 +1,7 @@
 // The status of ResourceQuotas, counted from the cache: when a quota is new or changed, when a counted object is gone,
 // and every few minutes. The pause between two counts of a quota is long enough to keep the loop free for others.
 //
-// A charge (QuotaDesk) raises `used` before its object exists. A count therefore raises `used` at once, and lowers it
+// A charge (QuotaLedger) raises `used` before its object exists. A count therefore raises `used` at once, and lowers it
 // only while no charged write of the namespace is on its way into this cache; other servers' writes are given kSettle
 // from the last change of the quota. Thread: loop. Bounds: kCollectorWritesMax writes in flight. Source: Kubernetes
 // docs, "Resource Quotas"; spec "Scheduler and workloads", 18.
@@ -38,7 +38,7 @@ class QuotaCollector final : public Collector {
   /// The result of a count, and how many objects were visited for it.
   struct Count {
     api::ResourceList used;
-    std::size_t looked_at = 0;
+    std::size_t visited = 0;
   };
 
   // Collector
@@ -57,7 +57,7 @@ class QuotaCollector final : public Collector {
   Count count(const api::ResourceQuota& quota) const;
   void count_resource(const ResourceCache& objects, const api::ResourceQuota& quota, Count& count) const;
   bool may_lower(const std::string& key, const std::string& ns) const;
-  /// The quota with its status as it should be.
+  /// The quota's document with its computed status.
   api::Json computed(const std::string& key, api::Json quota);
 
   Core& core_;
@@ -65,7 +65,7 @@ class QuotaCollector final : public Collector {
   const ResourceCache& quotas_;
   const ResourceCache& pods_;
   std::map<std::string, Known, std::less<>> known_;
-  std::set<std::pair<Instant, std::string>> order_;  // by their due time
+  std::set<std::pair<Instant, std::string>> order_;  // keys of quotas, by the time of their next count
   std::set<std::string> busy_;
   std::optional<TimerQueue::Id> timer_;
 };

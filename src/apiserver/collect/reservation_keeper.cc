@@ -17,7 +17,7 @@ void ReservationKeeper::load() {
   due_ = core_.store.is_shared();
   pending_.clear();
   wanted_.clear();
-  if (due_) arm(kLookEvery);
+  if (due_) arm(kCheckEvery);
 }
 
 void ReservationKeeper::on_event(const ResourceCache& cache, const EventPtr& event) {
@@ -31,9 +31,9 @@ void ReservationKeeper::on_event(const ResourceCache& cache, const EventPtr& eve
 }
 
 void ReservationKeeper::act() {
-  if (!due_ || looking_ || !wanted_.empty() || writing_ != 0) return;
+  if (!due_ || reading_ || !wanted_.empty() || writing_ != 0) return;
   due_ = false;
-  looking_ = true;
+  reading_ = true;
   seen_.clear();
   read_page({});
 }
@@ -48,7 +48,7 @@ void ReservationKeeper::arm(Duration in) {
     timer_.reset();
     if (!acts()) return;
     due_ = true;
-    arm(kLookEvery);
+    arm(kCheckEvery);
     run();
   });
 }
@@ -56,24 +56,27 @@ void ReservationKeeper::arm(Duration in) {
 /// Compares one page of reservations with the cache. The cache already holds everything older than the page.
 void ReservationKeeper::read_page(const std::string& after) {
   core_.store.range({std::string(kReservationPrefix), after, kPage, std::nullopt},
-                    [this](const Result<store::RangeResult>& page) {
-                      if (!page || !acts()) {
-                        looking_ = false;
-                        return;  // the next run is soon
-                      }
-                      for (const store::Entry& entry : page->entries) judge(entry);
-                      if (page->remaining != 0) return read_page(page->entries.back().key);
-                      add_missing();
-                      looking_ = false;
-                      run();
-                    });
+                    [this](const Result<store::RangeResult>& page) { on_page(page); });
 }
 
-void ReservationKeeper::judge(const store::Entry& entry) {
+/// After a page that could not be read the next run is soon.
+void ReservationKeeper::on_page(const Result<store::RangeResult>& page) {
+  if (!page || !acts()) {
+    reading_ = false;
+    return;
+  }
+  for (const store::Entry& entry : page->entries) check(entry);
+  if (page->remaining != 0) return read_page(page->entries.back().key);
+  add_missing();
+  reading_ = false;
+  run();
+}
+
+void ReservationKeeper::check(const store::Entry& entry) {
   const std::string name = entry.key.substr(kReservationPrefix.size());
   seen_.insert(name);
   auto reservation = Reservation::read(*entry.value);
-  if (!reservation) return;  // not of this kind of server
+  if (!reservation) return;  // the key belongs to another sort of reservation
   const bool has = has_reserved(core_, name, *reservation);
   const bool held = reservation->state == Reservation::State::kHeld;
   if (held && has) return;
@@ -90,7 +93,7 @@ void ReservationKeeper::judge(const store::Entry& entry) {
   }
 }
 
-/// Adds the names of objects that were written before there were several servers.
+/// Reserves the names of objects that were stored before the store had several servers.
 void ReservationKeeper::add_missing() {
   std::erase_if(pending_, [this](const auto& each) { return !seen_.contains(each.first); });
   for (const auto& cache : core_.cache.all()) {
@@ -113,14 +116,17 @@ void ReservationKeeper::write(store::Write write) {
     return;
   }
   ++writing_;
-  core_.store.write(std::move(write), [this](const Result<store::WriteResult>&) {
-    --writing_;
-    if (!acts()) return wanted_.clear();
-    if (wanted_.empty()) return run();
-    store::Write next = std::move(wanted_.front());
-    wanted_.pop_front();
-    this->write(std::move(next));
-  });
+  core_.store.write(std::move(write), [this](const Result<store::WriteResult>&) { on_written(); });
+}
+
+/// A write that failed is repeated by the next run.
+void ReservationKeeper::on_written() {
+  --writing_;
+  if (!acts()) return wanted_.clear();
+  if (wanted_.empty()) return run();
+  store::Write next = std::move(wanted_.front());
+  wanted_.pop_front();
+  write(std::move(next));
 }
 
 }  // namespace spillway::apiserver

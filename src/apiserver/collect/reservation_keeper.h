@@ -20,7 +20,7 @@ namespace spillway::apiserver {
 
 class ReservationKeeper final : public Collector {
  public:
-  static constexpr Duration kLookEvery = minutes(3);
+  static constexpr Duration kCheckEvery = minutes(3);
   static constexpr Duration kPendingFor = minutes(2);  // a request is answered within one
 
   explicit ReservationKeeper(Core& core) : core_(core) {}
@@ -38,13 +38,15 @@ class ReservationKeeper final : public Collector {
 
   void arm(Duration in);
   void read_page(const std::string& after);
-  void judge(const store::Entry& entry);
+  void on_page(const Result<store::RangeResult>& page);
+  void check(const store::Entry& entry);
   void add_missing();
   void write(store::Write write);
+  void on_written();
 
   Core& core_;
   bool due_ = false;      // a run is due
-  bool looking_ = false;  // a list is being read
+  bool reading_ = false;  // a list is being read
   std::optional<TimerQueue::Id> timer_;
   Instant armed_for_{};                     // when timer_ is due
   std::set<std::string> seen_;              // names with a key, of the list being read

@@ -14,9 +14,7 @@ using api::StatusResult;
 
 constexpr std::string_view kManager = "clusterrole-aggregation-controller";
 constexpr Duration kAggregationRetry = seconds(1);
-constexpr Duration kPauseMin = milliseconds(10);
-constexpr Duration kPauseMax = minutes(1);
-constexpr Duration kQuiet = minutes(2);  // after so long a role is written without a pause again
+constexpr Duration kQuiet = minutes(2);  // after this time without a write, the next one is not delayed
 
 /// True if every one of `rules` is in `there` already.
 bool are_fewer_rules(const Json* there, const Json& rules) {
@@ -54,15 +52,15 @@ void RoleAggregator::know(const StoredObject& role) {
   }
   Gatherer& known = gatherers_[role.name];
   known.selectors = std::move(selectors);
-  known.is_told = false;
+  known.is_logged = false;
   dirty_.insert(role.name);
 }
 
-void RoleAggregator::note(const std::string& name, const api::StringMap& labels) {
+void RoleAggregator::mark_gatherers(const std::string& name, const api::StringMap& labels) {
   for (auto& [gatherer, known] : gatherers_) {
     if (gatherer == name) continue;
     if (!std::ranges::any_of(known.selectors, [&](const auto& selector) { return selector.matches(labels); })) continue;
-    known.is_told = false;
+    known.is_logged = false;
     dirty_.insert(gatherer);
   }
 }
@@ -70,7 +68,7 @@ void RoleAggregator::note(const std::string& name, const api::StringMap& labels)
 void RoleAggregator::on_event(const ResourceCache& cache, const EventPtr& event) {
   if (&cache != &roles_) return;
   for (const ObjectPtr& state : {event->previous, event->object}) {
-    if (state) note(state->name, state->meta.labels);
+    if (state) mark_gatherers(state->name, state->meta.labels);
   }
   if (event->object) {
     know(*event->object);
@@ -83,24 +81,24 @@ void RoleAggregator::act() {
   while (!is_writing_ && !dirty_.empty()) {
     const std::string name = *dirty_.begin();
     dirty_.erase(dirty_.begin());
-    look_at(name);
+    sync(name);
   }
 }
 
-void RoleAggregator::look_at(const std::string& name) {
+void RoleAggregator::sync(const std::string& name) {
   const auto known = gatherers_.find(name);
   const ObjectPtr role = roles_.find(name);
   if (known == gatherers_.end() || !role || role->meta.deleting) return;
   const api::DocumentPtr document = role->shared_document();
   const std::optional<Json> rules = gathered(*document);
-  if (!rules) return tell(name, "the rules that it gathers are too many");
+  if (!rules) return log_failure(name, "the rules that it gathers are too many");
   if (are_same_rules(document->find("rules"), &*rules)) return;
   const auto& written = known->second.written;
-  const bool is_early = written && core_.now.mono < *written + known->second.pause;
+  const bool is_early = written && core_.now.mono < *written + known->second.pause.wait();
   // A rule that was taken away takes effect at once; only rules that were given before can be taken away, so this is
   // bounded.
   if (is_early && !are_fewer_rules(document->find("rules"), *rules)) {
-    return look_again(name, *written + known->second.pause);
+    return requeue(name, *written + known->second.pause.wait());
   }
   write(name);
 }
@@ -118,7 +116,8 @@ void RoleAggregator::write(const std::string& name) {
   Gatherer& known = gatherers_.at(name);
   const Instant now = core_.now.mono;
   const bool is_quiet = !known.written || *known.written + kQuiet < now;
-  known.pause = is_quiet ? kPauseMin : std::min(known.pause * 2, kPauseMax);
+  if (is_quiet) known.pause.reset();
+  known.pause.next();
   known.written = now;
   is_writing_ = true;
   UpdateJob job{.resource = &roles_.resource(),
@@ -131,27 +130,27 @@ void RoleAggregator::write(const std::string& name) {
                 },
                 .trusted = true,
                 .context = {server_user(), std::string(kManager), false}};
-  writer_.update(std::move(job), [this, name](const StatusResult<Written>& result) { settle(name, result); });
+  writer_.update(std::move(job), [this, name](const StatusResult<Written>& result) { on_written(name, result); });
 }
 
-void RoleAggregator::settle(const std::string& name, const StatusResult<Written>& result) {
+void RoleAggregator::on_written(const std::string& name, const StatusResult<Written>& result) {
   is_writing_ = false;
   if (!result && is_not_accepted(result.error())) {
-    tell(name, result.error().message);
+    log_failure(name, result.error().message);
   } else if (!result && result.error().code != 404) {
-    look_again(name, core_.now.mono + kAggregationRetry);
+    requeue(name, core_.now.mono + kAggregationRetry);
   }
   run();
 }
 
-/// Once, until something changes in what it gathers.
-void RoleAggregator::tell(const std::string& name, std::string_view why) {
+/// Logs a failure once, until one of the aggregated roles changes.
+void RoleAggregator::log_failure(const std::string& name, std::string_view why) {
   const auto known = gatherers_.find(name);
-  if (known == gatherers_.end() || std::exchange(known->second.is_told, true)) return;
-  core_.log.warning("a role does not gather the rules it should: it stays as it is", {{"role", name}, {"error", why}});
+  if (known == gatherers_.end() || std::exchange(known->second.is_logged, true)) return;
+  core_.log.warning("an aggregated ClusterRole was not updated", {{"role", name}, {"error", why}});
 }
 
-void RoleAggregator::look_again(const std::string& name, Instant due) {
+void RoleAggregator::requeue(const std::string& name, Instant due) {
   if (!waiting_.insert(name).second) return;
   core_.timers.at(due, [this, name] {
     waiting_.erase(name);

@@ -12,6 +12,7 @@
 #include "apiserver/read/collector.h"
 #include "apiserver/read/core.h"
 #include "apiserver/write/writer.h"
+#include "base/back_off.h"
 #include "base/time.h"
 
 #include <cstddef>
@@ -34,8 +35,8 @@ class RoleAggregator final : public Collector {
   struct Gatherer {
     std::vector<api::LabelSelector> selectors;
     std::optional<Instant> written;
-    Duration pause{};  // after the last write
-    bool is_told = false;
+    BackOff pause{milliseconds(10), minutes(1)};  // after the last write
+    bool is_logged = false;
   };
 
   // Collector
@@ -45,14 +46,14 @@ class RoleAggregator final : public Collector {
 
   void know(const StoredObject& role);
   /// Marks the roles that aggregate roles with these labels.
-  void note(const std::string& name, const api::StringMap& labels);
-  void look_at(const std::string& name);
+  void mark_gatherers(const std::string& name, const api::StringMap& labels);
+  void sync(const std::string& name);
   /// The rules that `role` should have; nullopt: they would be too large.
   std::optional<api::Json> gathered(const api::Json& role) const;
   void write(const std::string& name);
-  void settle(const std::string& name, const api::StatusResult<Written>& result);
-  void tell(const std::string& name, std::string_view why);
-  void look_again(const std::string& name, Instant due);
+  void on_written(const std::string& name, const api::StatusResult<Written>& result);
+  void log_failure(const std::string& name, std::string_view why);
+  void requeue(const std::string& name, Instant due);
 
   Core& core_;
   Writer& writer_;

@@ -55,11 +55,11 @@ void RootCaPublisher::act() {
     }
     const std::string ns = *next;
     next = dirty_.erase(next);
-    look_at(ns);
+    sync(ns);
   }
 }
 
-void RootCaPublisher::look_at(const std::string& ns) {
+void RootCaPublisher::sync(const std::string& ns) {
   const ObjectPtr space = namespaces_.find(ns);
   if (!space || space->meta.deleting) return;
   const ObjectPtr map = maps_.find(object_key(ns, kName));
@@ -80,7 +80,7 @@ void RootCaPublisher::create(const std::string& ns) {
                                   {"annotations", Json::object({{"kubernetes.io/description", kDescription}})}})},
        {"data", data_of(pem_)}});
   writer_.create({&maps_.resource(), ns, std::move(map), false, {server_user(), {}, false}},
-                 [this, ns](const StatusResult<Written>& result) { settle(ns, result); });
+                 [this, ns](const StatusResult<Written>& result) { on_written(ns, result); });
 }
 
 void RootCaPublisher::put_right(const std::string& ns, const std::string& uid) {
@@ -95,15 +95,15 @@ void RootCaPublisher::put_right(const std::string& ns, const std::string& uid) {
                 },
                 .trusted = true,
                 .context = {server_user(), {}, false}};
-  writer_.update(std::move(job), [this, ns](const StatusResult<Written>& result) { settle(ns, result); });
+  writer_.update(std::move(job), [this, ns](const StatusResult<Written>& result) { on_written(ns, result); });
 }
 
 /// Requeues the namespace, unless a retry would fail in the same way.
-void RootCaPublisher::settle(const std::string& ns, const StatusResult<Written>& result) {
+void RootCaPublisher::on_written(const std::string& ns, const StatusResult<Written>& result) {
   writing_.erase(ns);
-  const bool settled = result || result.error().reason == "AlreadyExists" || result.error().reason == "Invalid" ||
+  const bool is_done = result || result.error().reason == "AlreadyExists" || result.error().reason == "Invalid" ||
                        result.error().code == 404 || result.error().code == 403;
-  if (settled) return run();
+  if (is_done) return run();
   core_.timers.at(core_.now.mono + kRootCaRetry, [this, ns] {
     dirty_.insert(ns);
     run();

@@ -26,10 +26,10 @@ class RootCaPublisher final : public Collector {
   void on_event(const ResourceCache& cache, const EventPtr& event) override;
   void act() override;
 
-  void look_at(const std::string& ns);
+  void sync(const std::string& ns);
   void create(const std::string& ns);
   void put_right(const std::string& ns, const std::string& uid);
-  void settle(const std::string& ns, const api::StatusResult<Written>& result);
+  void on_written(const std::string& ns, const api::StatusResult<Written>& result);
 
   Core& core_;
   Writer& writer_;

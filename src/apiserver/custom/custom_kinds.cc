@@ -27,12 +27,12 @@ const ResourceCache* CustomKinds::served(std::string_view name) const {
   return found != kinds_.end() && found->second.is_ready ? found->second.cache : nullptr;
 }
 
-bool CustomKinds::is_settling(std::string_view name) const {
-  return settling_.contains(name);
+bool CustomKinds::is_reading(std::string_view name) const {
+  return reading_.contains(name);
 }
 
-void CustomKinds::when_settled(std::function<void()> act) {
-  if (settling_.empty()) return act();
+void CustomKinds::when_read(std::function<void()> act) {
+  if (reading_.empty()) return act();
   waiting_.push_back(std::move(act));
 }
 
@@ -47,7 +47,7 @@ void CustomKinds::on_event(const ResourceCache& cache, const EventPtr& event) {
 void CustomKinds::act() {
   // Kinds are kept for a while after they were replaced: a client that changes definitions without end waits for that.
   if (dirty_.empty() || !has_room_to_keep()) return;
-  while (!dirty_.empty() && has_room_to_keep()) look_at(dirty_.extract(dirty_.begin()).value());
+  while (!dirty_.empty() && has_room_to_keep()) sync(dirty_.extract(dirty_.begin()).value());
   publish();
 }
 
@@ -55,7 +55,7 @@ bool CustomKinds::has_room_to_keep() const {
   return kept_bytes_ < kKeptBytesMax;
 }
 
-void CustomKinds::look_at(const std::string& name) {
+void CustomKinds::sync(const std::string& name) {
   const ObjectPtr object = definitions_.find(name);
   if (!object) return retire(name);
   const api::DocumentPtr definition = object->shared_document();
@@ -82,51 +82,57 @@ void CustomKinds::begin(const std::string& name, CustomKindPtr kind, std::size_t
   keep(served);
   names_.insert(name);
   served.cache = &core_.cache.attach(kind);
-  if (served.kind == nullptr || !kind->looks_like(*served.kind)) changed_.push_back(served.cache);
+  if (served.kind == nullptr || !kind->has_shape_of(*served.kind)) changed_.push_back(served.cache);
   served.kind = std::move(kind);
   served.bytes = bytes;
   is_stale_ = true;
-  if (served.is_ready || settling_.contains(name)) return;
-  settling_[name] = ++turn_;
+  if (served.is_ready || reading_.contains(name)) return;
+  reading_[name] = ++turn_;
   read_objects(name, turn_);
 }
 
 void CustomKinds::read_objects(const std::string& name, std::uint64_t turn) {
-  const auto found = settling_.find(name);
-  if (found == settling_.end() || found->second != turn) return;  // the kind was removed meanwhile, perhaps added again
+  if (!is_reading(name, turn)) return;
   ResourceCache& cache = *kinds_.at(name).cache;
   cache.origin().store().range(
       {.prefix = cache.resource().storage, .start_after = {}, .at = std::nullopt},
-      [this, name, turn](Result<store::RangeResult> state) {
-        const auto still = settling_.find(name);
-        if (still == settling_.end() || still->second != turn) return;
-        ResourceCache& filled = *kinds_.at(name).cache;
-        if (!state) {
-          core_.log.warning("the objects of a custom kind cannot be read",
-                            {{"definition", name}, {"error", state.error().text()}});
-          core_.timers.at(core_.now.mono + kReadObjectsAgain, [this, name, turn] { read_objects(name, turn); });
-          return;
-        }
-        core_.cache.fill(filled, *state);
-        // The cache as a whole must not be behind what it shows of this kind.
-        filled.origin().barrier([this, name, turn](const Result<store::Revision>& reached) {
-          const auto waits = settling_.find(name);
-          if (waits == settling_.end() || waits->second != turn) return;
-          if (reached) return settle(name);
-          core_.timers.at(core_.now.mono + kReadObjectsAgain, [this, name, turn] { read_objects(name, turn); });
-        });
-      });
+      [this, name, turn](const Result<store::RangeResult>& state) { on_objects(name, turn, state); });
 }
 
-void CustomKinds::settle(const std::string& name) {
-  settling_.erase(name);
+void CustomKinds::on_objects(const std::string& name, std::uint64_t turn, const Result<store::RangeResult>& state) {
+  if (!is_reading(name, turn)) return;
+  if (!state) {
+    core_.log.warning("the objects of a custom kind cannot be read",
+                      {{"definition", name}, {"error", state.error().text()}});
+    return read_objects_later(name, turn);
+  }
+  ResourceCache& filled = *kinds_.at(name).cache;
+  core_.cache.fill(filled, *state);
+  // All resources of the cache must have reached the revision at which this kind becomes visible.
+  filled.origin().barrier([this, name, turn](const Result<store::Revision>& reached) {
+    if (is_reading(name, turn)) reached ? finish_reading(name) : read_objects_later(name, turn);
+  });
+}
+
+void CustomKinds::read_objects_later(const std::string& name, std::uint64_t turn) {
+  core_.timers.at(core_.now.mono + kReadObjectsAgain, [this, name, turn] { read_objects(name, turn); });
+}
+
+/// False: the kind was removed meanwhile, and perhaps added again.
+bool CustomKinds::is_reading(const std::string& name, std::uint64_t turn) const {
+  const auto found = reading_.find(name);
+  return found != reading_.end() && found->second == turn;
+}
+
+void CustomKinds::finish_reading(const std::string& name) {
+  reading_.erase(name);
   kinds_.at(name).is_ready = true;
   is_stale_ = true;
   publish();
 }
 
 void CustomKinds::retire(const std::string& name) {
-  settling_.erase(name);
+  reading_.erase(name);
   const auto found = kinds_.find(name);
   if (found == kinds_.end()) return publish();
   keep(found->second);
@@ -157,11 +163,11 @@ void CustomKinds::publish() {
     for (const ResourceCache* cache : std::exchange(changed_, {})) hub_.end_all(*cache);
     arm_release();
   }
-  if (!settling_.empty()) return;
+  if (!reading_.empty()) return;
   for (const auto& waiting : std::exchange(waiting_, {})) waiting();
 }
 
-/// Gives the cache of a kind back that has gone for good: a later one of the same name would be in kinds_ or kept_.
+/// Releases the cache of a removed kind; a later kind of the same name would be found in kinds_ or kept_.
 void CustomKinds::give_back_cache(const CustomKind& kind) {
   const std::string name(kind.name());
   const auto kept = kept_of_name_.find(name);

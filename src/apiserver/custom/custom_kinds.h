@@ -29,23 +29,23 @@ class CustomKinds final : public Collector {
   const ResourceCache* served(std::string_view name) const;
 
   /// True while the objects of the kind are being read.
-  bool is_settling(std::string_view name) const;
+  bool is_reading(std::string_view name) const;
 
-  bool is_settling() const { return !settling_.empty(); }
+  bool is_reading() const { return !reading_.empty(); }
 
   /// Calls `act` once no kind is being read; at once if none is. A request waits kWaitMax for it.
-  void when_settled(std::function<void()> act);
+  void when_read(std::function<void()> act);
 
-  /// False: so many wait already.
+  /// False: kWaitingMax definitions wait already.
   bool has_room() const { return waiting_.size() < kWaitingMax; }
 
   /// A replaced kind is kept this long: every write that began with it has ended by then.
   static constexpr Duration kKept = minutes(10);
 
-  /// Kinds that were replaced, or have gone, less than kKept ago.
+  /// Kinds that were replaced or removed less than kKept ago.
   std::size_t kept() const { return kept_.size(); }
 
-  /// Names that have a cache: those that are served, and those that have gone less than kKept ago.
+  /// Names with a cache: served ones, and those removed less than kKept ago.
   std::size_t names() const { return names_.size(); }
 
   static constexpr std::size_t kWaitingMax = 1'000;
@@ -55,8 +55,8 @@ class CustomKinds final : public Collector {
   struct Served {
     CustomKindPtr kind;
     ResourceCache* cache = nullptr;
-    bool is_ready = false;  // its objects have been read
-    std::size_t bytes = 0;  // size of its definition
+    bool is_ready = false;  // all objects of the kind have been read
+    std::size_t bytes = 0;  // size of the definition
   };
 
   struct Kept {
@@ -70,11 +70,14 @@ class CustomKinds final : public Collector {
   void on_event(const ResourceCache& cache, const EventPtr& event) override;
   void act() override;
 
-  void look_at(const std::string& name);
+  void sync(const std::string& name);
   bool has_room_to_keep() const;
   void begin(const std::string& name, CustomKindPtr kind, std::size_t bytes);
   void read_objects(const std::string& name, std::uint64_t turn);
-  void settle(const std::string& name);
+  void on_objects(const std::string& name, std::uint64_t turn, const Result<store::RangeResult>& state);
+  void read_objects_later(const std::string& name, std::uint64_t turn);
+  bool is_reading(const std::string& name, std::uint64_t turn) const;
+  void finish_reading(const std::string& name);
   void retire(const std::string& name);
   void keep(const Served& served);
   void publish();
@@ -91,7 +94,7 @@ class CustomKinds final : public Collector {
   std::size_t kept_bytes_ = 0;
   std::set<std::string> names_;  // the kinds that have a cache
   std::set<std::string> dirty_;
-  std::map<std::string, std::uint64_t, std::less<>> settling_;  // by name: which turn of reading is under way
+  std::map<std::string, std::uint64_t, std::less<>> reading_;  // by name: which turn of reading is under way
   std::vector<std::function<void()>> waiting_;
   std::vector<const ResourceCache*> changed_;  // caches whose watches end with the next table
   std::uint64_t turn_ = 0;

@@ -13,8 +13,8 @@ namespace {
 using api::Json;
 using api::StatusResult;
 
-constexpr Duration kLookAgainAt = seconds(1);
-constexpr Duration kLookLaterAt = seconds(30);  // recheck of states that no event reports
+constexpr Duration kRequeueDelay = seconds(1);
+constexpr Duration kRecheckDelay = seconds(30);  // recheck of states that no event reports
 
 bool is_definition(const Resource& resource) {
   return resource.is("apiextensions.k8s.io", "CustomResourceDefinition");
@@ -38,7 +38,7 @@ DefinitionController::DefinitionController(Core& core, const CustomKinds& kinds,
       definitions_(core.cache.of(core.registry.get(kDefinitions))) {}
 
 void DefinitionController::load() {
-  for (auto* noted : {&unnamed_, &clearing_, &due_, &kept_}) noted->clear();
+  for (auto* names : {&unnamed_, &clearing_, &due_, &kept_}) names->clear();
   namings_.clear();
   for (const auto& [name, definition] : definitions_.objects()) {
     if (definition->meta.deleting) {
@@ -67,7 +67,7 @@ void DefinitionController::on_event(const ResourceCache& cache, const EventPtr& 
   }
 }
 
-/// Names that it had may be another's now.
+/// Called when a definition is gone: its names may be given to another one.
 void DefinitionController::forget(const std::string& name) {
   clearing_.erase(name);
   kept_.erase(name);
@@ -140,22 +140,25 @@ void DefinitionController::write_status(const std::string& name, const std::stri
                 .uid = uid,
                 .trusted = true,
                 .context = {server_user(), {}, false}};
-  writer_.update(std::move(job), [this, name](const StatusResult<Written>& result) {
-    is_writing_ = false;
-    const bool settled = result || result.error().code == 404 || result.error().code == 409;
-    if (!settled) look_again(name);
-    run();
-  });
+  writer_.update(std::move(job),
+                 [this, name](const StatusResult<Written>& result) { on_status_written(name, result); });
+}
+
+void DefinitionController::on_status_written(const std::string& name, const StatusResult<Written>& result) {
+  is_writing_ = false;
+  const bool is_done = result || result.error().code == 404 || result.error().code == 409;
+  if (!is_done) requeue(name);
+  run();
 }
 
 /// Deletes the objects of the kind first, as many at a time as may be in flight.
 void DefinitionController::clear(const std::string& name) {
   const ObjectPtr object = definitions_.find(name);
   if (!object || !object->meta.deleting) return;
-  if (kinds_.is_settling(name)) return look_again(name);
+  if (kinds_.is_reading(name)) return requeue(name);
   const ResourceCache* cache = kinds_.served(name);
   if (cache == nullptr || is_empty(*cache)) return finish(name, object->meta.uid);
-  if (!cache->unreadable().empty()) look_later(name);
+  if (!cache->unreadable().empty()) recheck_later(name);
   std::vector<ObjectPtr> left;
   cache->visit({}, {}, [&](const ObjectPtr& instance) {
     if (!instance->meta.deleting) left.push_back(instance);
@@ -167,52 +170,62 @@ void DefinitionController::clear(const std::string& name) {
     DeleteOptions options;
     options.uid = instance->meta.uid;
     options.propagation = Propagation::kBackground;
-    remover_.remove({&cache->resource(), instance->ns, instance->name, options},
-                    [this, name, store_key](const StatusResult<Removed>& result) {
-                      removing_.erase(store_key);
-                      if (!result && result.error().code != 404) return look_again(name);
-                      if (clearing_.contains(name)) due_.insert(name);
-                      if (removing_.size() <= kCollectorWritesMax / 2) run();
-                    });
+    remover_.remove(
+        {&cache->resource(), instance->ns, instance->name, options},
+        [this, name, store_key](const StatusResult<Removed>& result) { on_removed(name, store_key, result); });
   }
+}
+
+void DefinitionController::on_removed(const std::string& name, const std::string& store_key,
+                                      const StatusResult<Removed>& result) {
+  removing_.erase(store_key);
+  if (!result && result.error().code != 404) return requeue(name);
+  if (clearing_.contains(name)) due_.insert(name);
+  if (removing_.size() <= kCollectorWritesMax / 2) run();
 }
 
 /// Writes that other servers have acknowledged must be visible here before the kind counts as empty.
 void DefinitionController::finish(const std::string& name, const std::string& uid) {
   if (!finishing_.insert(name).second) return;
-  definitions_.origin().barrier([this, name, uid](const Result<store::Revision>& reached) {
-    const ResourceCache* cache = kinds_.served(name);
-    if (!reached || !acts() || kinds_.is_settling(name) || (cache != nullptr && !is_empty(*cache))) {
-      finishing_.erase(name);
-      return look_again(name);
-    }
-    if (cache == nullptr) return look_in_store(name, uid);
-    let_go(name, uid);
-  });
+  definitions_.origin().barrier(
+      [this, name, uid](const Result<store::Revision>& reached) { on_present(name, uid, reached); });
+}
+
+void DefinitionController::on_present(const std::string& name, const std::string& uid,
+                                      const Result<store::Revision>& reached) {
+  const ResourceCache* cache = kinds_.served(name);
+  if (!reached || !acts() || kinds_.is_reading(name) || (cache != nullptr && !is_empty(*cache))) {
+    finishing_.erase(name);
+    return requeue(name);
+  }
+  cache == nullptr ? check_store(name, uid) : release(name, uid);
 }
 
 /// A kind that is not served may have objects all the same: another server, or an earlier one, has served it. The
 /// objects of a built-in group are not the definition's.
-void DefinitionController::look_in_store(const std::string& name, const std::string& uid) {
+void DefinitionController::check_store(const std::string& name, const std::string& uid) {
   const ObjectPtr object = definitions_.find(name);
   const api::DocumentPtr definition = object ? object->shared_document() : std::make_shared<const Json>();
   const std::string_view group = definition->string_at({"spec", "group"});
-  if (!object || core_.registry.is_built_in_group(group)) return let_go(name, uid);
+  if (!object || core_.registry.is_built_in_group(group)) return release(name, uid);
   std::string prefix = fmt::format("/registry/{}/{}/", group, definition->string_at({"spec", "names", "plural"}));
   core_.store.range({.prefix = std::move(prefix), .start_after = {}, .limit = 1, .at = std::nullopt},
-                    [this, name, uid](const Result<store::RangeResult>& found) {
-                      if (found && found->entries.empty() && acts()) return let_go(name, uid);
-                      finishing_.erase(name);
-                      if (!found || !acts()) return look_again(name);
-                      if (kept_.insert(name).second) {
-                        core_.log.warning("a definition is kept: its kind is not served, and there are objects of it",
-                                          {{"definition", name}, {"key", found->entries.front().key}});
-                      }
-                      look_later(name);
-                    });
+                    [this, name, uid](const Result<store::RangeResult>& found) { on_found(name, uid, found); });
 }
 
-void DefinitionController::let_go(const std::string& name, const std::string& uid) {
+void DefinitionController::on_found(const std::string& name, const std::string& uid,
+                                    const Result<store::RangeResult>& found) {
+  if (found && found->entries.empty() && acts()) return release(name, uid);
+  finishing_.erase(name);
+  if (!found || !acts()) return requeue(name);
+  if (kept_.insert(name).second) {
+    core_.log.warning("a definition cannot be deleted: its kind is not served, and objects of it exist",
+                      {{"definition", name}, {"key", found->entries.front().key}});
+  }
+  recheck_later(name);
+}
+
+void DefinitionController::release(const std::string& name, const std::string& uid) {
   UpdateJob job{.resource = &definitions_.resource(),
                 .name = name,
                 .change = [](const Json& current) -> StatusResult<Json> {
@@ -227,14 +240,16 @@ void DefinitionController::let_go(const std::string& name, const std::string& ui
                 .uid = uid,
                 .trusted = true,
                 .context = {server_user(), {}, false}};
-  writer_.update(std::move(job), [this, name](const StatusResult<Written>& result) {
-    finishing_.erase(name);
-    if (!result && result.error().code != 404 && result.error().code != 409) look_again(name);
-  });
+  writer_.update(std::move(job), [this, name](const StatusResult<Written>& result) { on_released(name, result); });
 }
 
-void DefinitionController::look_again(const std::string& name) {
-  core_.timers.at(core_.now.mono + kLookAgainAt, [this, name] {
+void DefinitionController::on_released(const std::string& name, const StatusResult<Written>& result) {
+  finishing_.erase(name);
+  if (!result && result.error().code != 404 && result.error().code != 409) requeue(name);
+}
+
+void DefinitionController::requeue(const std::string& name) {
+  core_.timers.at(core_.now.mono + kRequeueDelay, [this, name] {
     const ObjectPtr object = definitions_.find(name);
     if (object) (object->meta.deleting ? due_ : unnamed_).insert(name);
     run();
@@ -242,10 +257,10 @@ void DefinitionController::look_again(const std::string& name) {
 }
 
 /// No event reports the end of an unreadable value, or of one of a kind that is not served: rechecks later.
-void DefinitionController::look_later(const std::string& name) {
-  if (!looked_at_later_.insert(name).second) return;
-  core_.timers.at(core_.now.mono + kLookLaterAt, [this, name] {
-    looked_at_later_.erase(name);
+void DefinitionController::recheck_later(const std::string& name) {
+  if (!rechecked_later_.insert(name).second) return;
+  core_.timers.at(core_.now.mono + kRecheckDelay, [this, name] {
+    rechecked_later_.erase(name);
     if (clearing_.contains(name)) due_.insert(name);
     run();
   });

@@ -44,12 +44,19 @@ class DefinitionController final : public Collector {
   TakenNames taken_by_others(std::string_view group, std::string_view name);
   std::string refusal_of(const api::Json& definition) const;
   void write_status(const std::string& name, const std::string& uid);
+  void on_status_written(const std::string& name, const api::StatusResult<Written>& result);
+  // The end of a definition, in this order: its objects are removed, acknowledged writes become visible, the store is
+  // read where the kind is not served, the finalizer is taken away.
   void clear(const std::string& name);
+  void on_removed(const std::string& name, const std::string& store_key, const api::StatusResult<Removed>& result);
   void finish(const std::string& name, const std::string& uid);
-  void look_in_store(const std::string& name, const std::string& uid);
-  void let_go(const std::string& name, const std::string& uid);
-  void look_again(const std::string& name);
-  void look_later(const std::string& name);
+  void on_present(const std::string& name, const std::string& uid, const Result<store::Revision>& reached);
+  void check_store(const std::string& name, const std::string& uid);
+  void on_found(const std::string& name, const std::string& uid, const Result<store::RangeResult>& found);
+  void release(const std::string& name, const std::string& uid);
+  void on_released(const std::string& name, const api::StatusResult<Written>& result);
+  void requeue(const std::string& name);
+  void recheck_later(const std::string& name);
 
   Core& core_;
   const CustomKinds& kinds_;
@@ -62,7 +69,7 @@ class DefinitionController final : public Collector {
   std::set<std::string> due_;                           // definitions waiting for a sync
   std::set<std::string> finishing_;
   std::set<std::string> kept_;  // definitions of unserved kinds that still have objects, which has been logged
-  std::set<std::string> looked_at_later_;
+  std::set<std::string> rechecked_later_;
   std::set<std::string> removing_;  // store keys of objects
   bool is_writing_ = false;
 };

@@ -15,7 +15,7 @@ namespace spillway::apiserver {
 inline constexpr std::string_view kDefinitions = "customresourcedefinitions.apiextensions.k8s.io";
 inline constexpr std::string_view kCleanupFinalizer = "customresourcecleanup.apiextensions.k8s.io";
 
-/// Names that others of the group have.
+/// Names that other definitions of the group hold.
 struct TakenNames {
   std::set<std::string, std::less<>> resources;  // plural, singular, short
   std::set<std::string, std::less<>> kinds;      // and kinds of lists
@@ -26,7 +26,8 @@ struct TakenNames {
 
 bool is_condition_true(const api::Json& object, std::string_view type);
 
-/// The definition with what follows for its status. `refusal`: why none of its names can be accepted; empty: nothing.
+/// The definition with the accepted names and conditions in its status. `refusal`: why none of its names can be
+/// accepted; empty: nothing.
 api::Json with_names(api::Json definition, const TakenNames& taken, std::string_view refusal, WallTime now);
 
 }  // namespace spillway::apiserver

@@ -16,7 +16,7 @@ namespace spillway::apiserver {
 
 namespace {
 
-constexpr std::string_view kComeAgain = "Too many requests, please try again later.";
+constexpr std::string_view kTryAgain = "Too many requests, please try again later.";
 constexpr int kTurnsAtOnce = 16;  // requests that begin in one wake-up; others are served in between
 /// The loop's work in a microsecond, in bytes of text that are parsed or written anew (slice_queue.h).
 constexpr std::int64_t kBytesPerMicrosecond = 16;
@@ -45,10 +45,15 @@ std::string uid_of(std::string_view kind, std::string_view name) {
                      0x8000 | (low >> 50), low & 0xffff'ffff'ffffULL);
 }
 
-std::vector<FlowMark> marks_of(const flow::Configuration& configuration) {
-  std::vector<FlowMark> out;
+/// Names a schema and its level by the uids of their objects, or by their names.
+std::vector<std::shared_ptr<const FlowMark>> marks_of(const flow::Configuration& configuration) {
+  std::vector<std::shared_ptr<const FlowMark>> out;
   for (const flow::Schema& schema : configuration.schemas) {
-    out.push_back({uid_of("FlowSchema", schema.name), uid_of("PriorityLevelConfiguration", schema.level)});
+    const auto level = std::ranges::find(configuration.levels, schema.level, &flow::Level::name);
+    const bool has_object = level != configuration.levels.end() && !level->uid.empty();
+    out.push_back(std::make_shared<const FlowMark>(
+        FlowMark{schema.uid.empty() ? uid_of("FlowSchema", schema.name) : schema.uid,
+                 has_object ? level->uid : uid_of("PriorityLevelConfiguration", schema.level)}));
   }
   return out;
 }
@@ -91,9 +96,27 @@ std::int64_t work_of(const Exchange& exchange) {
 FlowControl::FlowControl(Rules rules, Ports ports)
     : is_on_(rules.is_on),
       ports_(std::move(ports)),
-      gate_(std::move(rules.flows), rules.seats),
+      gate_({}, rules.seats),
       metrics_(gate_, ports_.metrics),
-      marks_(marks_of(gate_.configuration())) {}
+      plan_(std::make_shared<const Plan>(0, std::move(rules.flows))),
+      published_(plan_) {
+  take(plan_->table.configuration());
+}
+
+void FlowControl::apply(flow::Configuration flows) {
+  if (is_on_) take(std::move(flows));
+}
+
+void FlowControl::take(flow::Configuration flows) {
+  const auto plan = std::make_shared<Plan>(plan_->generation + 1, std::move(flows));
+  const flow::Configuration& configuration = plan->table.configuration();
+  plan->places = gate_.reconfigure(configuration);
+  plan->marks = marks_of(configuration);
+  metrics_.follow();
+  plan_ = plan;
+  published_.put(plan_);
+  arm();
+}
 
 /// A seat for every hundred objects that the list visits: the named one, or those of a node, of a namespace, or all.
 int FlowControl::seats_of_list(const Exchange& exchange) const {
@@ -132,19 +155,22 @@ FlowGate::Demand FlowControl::demand_of(const Exchange& exchange, std::size_t sc
   return demand;
 }
 
-std::optional<std::size_t> FlowControl::schema_of(const api::UserInfo& user, const RequestAttributes& asked) const {
+std::optional<FlowPlace> FlowControl::place_of(const api::UserInfo& user, const RequestAttributes& asked) const {
   if (!is_on_) return std::nullopt;
-  return flow::classify(gate_.configuration(), asked_of(user, asked));
+  const std::shared_ptr<const Plan> plan = published_.take();
+  return FlowPlace{plan->generation, plan->table.classify(asked_of(user, asked))};
 }
 
 FlowGate::Entry FlowControl::enter(Exchange& exchange, Ticket& ticket, std::optional<api::Status>& refusal) {
   if (!is_on_ || !exchange.read().flow) return FlowGate::Entry::kRuns;
   const flow::Asked asked = asked_of(exchange.user(), exchange.asked);
-  const std::size_t schema = *exchange.read().flow;
-  exchange.flow = &marks_[schema];
+  const FlowPlace place = *exchange.read().flow;
+  const std::size_t index = place.generation == plan_->generation ? place.schema : plan_->table.classify(asked);
+  const std::size_t schema = plan_->places[index];
+  exchange.flow = plan_->marks[index];
   if (is_handed_on(exchange.asked)) return FlowGate::Entry::kRuns;
   ticket.id = exchange.id();
-  const std::string_view name = flow::flow_name(gate_.configuration().schemas[schema].by, asked);
+  const std::string_view name = flow::flow_name(plan_->table.configuration().schemas[index].by, asked);
   const FlowGate::Entry entry = gate_.enter(ticket, demand_of(exchange, schema, name), ports_.core.now.mono);
   metrics_.arrived(ticket);
   if (entry == FlowGate::Entry::kRuns) {
@@ -160,10 +186,10 @@ FlowGate::Entry FlowControl::enter(Exchange& exchange, Ticket& ticket, std::opti
 
 api::Status FlowControl::refuse(std::size_t schema, FlowGate::Refusal refusal) {
   metrics_.refused(schema, refusal);
-  return api::retry_status(ErrorCode::kTooManyRequests, kComeAgain, gate_.retry_after(schema, ports_.core.now.mono));
+  return api::retry_status(ErrorCode::kTooManyRequests, kTryAgain, gate_.retry_after(schema, ports_.core.now.mono));
 }
 
-void FlowControl::leave(const Exchange& exchange, Ticket& ticket) {
+void FlowControl::exit(const Exchange& exchange, Ticket& ticket) {
   if (ticket.state == Ticket::State::kOutside) return;
   const Instant now = ports_.core.now.mono;
   if (ticket.state == Ticket::State::kWaiting) {
@@ -172,12 +198,12 @@ void FlowControl::leave(const Exchange& exchange, Ticket& ticket) {
   } else {
     metrics_.ended(ticket, now - ticket.since);
   }
-  gate_.leave(ticket, work_of(exchange), now);
+  gate_.exit(ticket, work_of(exchange), now);
   arm();
 }
 
-void FlowControl::stand(const Exchange& exchange, Ticket& ticket) {
-  if (ticket.state == Ticket::State::kRunning) leave(exchange, ticket);
+void FlowControl::release_seats(const Exchange& exchange, Ticket& ticket) {
+  if (ticket.state == Ticket::State::kRunning) exit(exchange, ticket);
 }
 
 /// Starts waiting requests by a timer, because the caller that freed a seat may be in the middle of an operation.

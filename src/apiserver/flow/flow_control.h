@@ -1,5 +1,6 @@
 // Priority and fairness of requests: the flow of each request, its cost, the gate it passes, and its headers, metrics
-// and tables. Thread: loop.
+// and tables. The configuration may change: each one is an immutable plan, and a request that was classified by an
+// earlier plan is classified again when it arrives. Thread: loop, but for place_of().
 // Source: spec "API server at scale", 6.
 #pragma once
 
@@ -9,13 +10,19 @@
 #include "apiserver/read/core.h"
 #include "apiserver/read/watch_hub.h"
 #include "apiserver/request/exchange.h"
+#include "base/published.h"
 #include "policy/flow/built_in.h"
+#include "policy/flow/flow_table.h"
 #include "telemetry/metrics.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace spillway::apiserver {
@@ -23,7 +30,7 @@ namespace spillway::apiserver {
 class FlowControl {
  public:
   using Ticket = FlowGate::Ticket;
-  /// A request has waited: it is to run, or is refused.
+  /// Called for a request that has waited: it runs now, or is refused.
   using OnTurn = std::function<void(std::uint64_t id, const std::optional<api::Status>& refusal)>;
 
   struct Ports {
@@ -43,18 +50,22 @@ class FlowControl {
   FlowControl(const FlowControl&) = delete;
   FlowControl& operator=(const FlowControl&) = delete;
 
-  /// The place of the schema that a request belongs to; nullopt: every request runs at once. Pure. Thread: any.
-  std::optional<std::size_t> schema_of(const api::UserInfo& user, const RequestAttributes& asked) const;
+  /// Takes another configuration into use. Requests that wait or run keep their places.
+  void apply(flow::Configuration flows);
+
+  /// The place of the schema that a request belongs to; nullopt: every request runs at once. Thread: any.
+  std::optional<FlowPlace> place_of(const api::UserInfo& user, const RequestAttributes& asked) const;
 
   /// Puts a parsed request into its flow; `ticket` is the exchange's own. The caller answers a refused request. kWaits:
   /// on_turn is called later, unless the request ends before.
   FlowGate::Entry enter(Exchange& exchange, Ticket& ticket, std::optional<api::Status>& refusal);
 
-  /// Answered, or gone; also of one that never entered.
-  void leave(const Exchange& exchange, Ticket& ticket);
+  /// Ends the request's use of its seats: it was answered, or its client has disconnected. Allowed for a request that
+  /// never entered.
+  void exit(const Exchange& exchange, Ticket& ticket);
 
   /// The answer streams from now on, for as long as both sides like: it takes no more seats.
-  void stand(const Exchange& exchange, Ticket& ticket);
+  void release_seats(const Exchange& exchange, Ticket& ticket);
 
   /// Updates the gauges before they are read.
   void show() { metrics_.show(); }
@@ -63,6 +74,17 @@ class FlowControl {
   std::optional<std::string> page(std::string_view path) const;
 
  private:
+  /// One configuration as requests use it; by schema.
+  struct Plan {
+    Plan(std::uint64_t number, flow::Configuration flows) : generation(number), table(std::move(flows)) {}
+
+    std::uint64_t generation;
+    flow::FlowTable table;
+    std::vector<std::size_t> places;  // in the gate
+    std::vector<std::shared_ptr<const FlowMark>> marks;
+  };
+
+  void take(flow::Configuration flows);
   int seats_of_list(const Exchange& exchange) const;
   FlowGate::Demand demand_of(const Exchange& exchange, std::size_t schema, std::string_view name) const;
   api::Status refuse(std::size_t schema, FlowGate::Refusal refusal);
@@ -73,7 +95,8 @@ class FlowControl {
   Ports ports_;
   FlowGate gate_;
   FlowMetrics metrics_;
-  std::vector<FlowMark> marks_;  // by schema
+  std::shared_ptr<const Plan> plan_;
+  Published<Plan> published_;
   std::optional<TimerQueue::Id> timer_;
 };
 

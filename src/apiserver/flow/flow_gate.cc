@@ -27,6 +27,7 @@ std::vector<std::size_t> levels_by_schema(const flow::Configuration& configurati
 
 FlowGate::FlowGate(flow::Configuration configuration, int seats)
     : configuration_(std::move(configuration)),
+      all_seats_(seats),
       book_(flow::deal_seats(configuration_.levels, seats)),
       level_of_(levels_by_schema(configuration_)),
       counts_(level_of_.size()),
@@ -44,7 +45,9 @@ FlowGate::Entry FlowGate::enter(Ticket& ticket, const Demand& demand, Instant no
   ticket.work = demand.work;
   ticket.since = now;
   ticket.flow = nullptr;
-  if (is_exempt(index) || (level.waiting == 0 && may_start(index, ticket.seats))) {
+  const bool may_run = is_exempt(index) ? may_be_exempt(demand.schema, ticket.seats)
+                                        : level.waiting == 0 && may_start(index, ticket.seats);
+  if (may_run) {
     begin(ticket, now);
     if (waiting_ > 0) {
       catch_up(level);
@@ -52,7 +55,7 @@ FlowGate::Entry FlowGate::enter(Ticket& ticket, const Demand& demand, Instant no
     }
     return Entry::kRuns;
   }
-  if (rules.limit == flow::Level::Limit::kReject) {
+  if (rules.limit != flow::Level::Limit::kQueue) {
     ++level.totals.rejected;
     return Entry::kRefused;
   }
@@ -69,13 +72,21 @@ FlowGate::Entry FlowGate::enter(Ticket& ticket, const Demand& demand, Instant no
 }
 
 bool FlowGate::may_start(std::size_t level, int seats) const {
-  return is_short_ ? book_.is_within_bound(level, seats) && book_.is_guaranteed(level, seats)
-                   : book_.fits(level, seats);
+  return book_.fits(level, seats) && (!is_short_ || book_.is_guaranteed(level, seats));
+}
+
+bool FlowGate::may_be_exempt(std::size_t schema, int seats) const {
+  if (configuration_.schemas[schema].name == flow::kExempt) return true;
+  return exempt_seats_ + seats <= std::max(1, all_seats_ / kExemptPart);
 }
 
 void FlowGate::begin(Ticket& ticket, Instant now) {
   const std::size_t index = level_of_[ticket.schema];
-  if (!is_exempt(index)) book_.take(index, ticket.seats);
+  if (!is_exempt(index)) {
+    book_.take(index, ticket.seats);
+  } else if (configuration_.schemas[ticket.schema].name != flow::kExempt) {
+    exempt_seats_ += ticket.seats;
+  }
   Counts& counts = counts_[ticket.schema];
   ++counts.running;
   counts.seats += ticket.seats;
@@ -119,7 +130,7 @@ void FlowGate::unready(Level& level, Flow& flow) {
   level.ready.erase({flow.start, flow.waiting.front()->order, &flow});
 }
 
-/// Takes one that waits out of the line.
+/// Removes a waiting request from its queue.
 void FlowGate::remove(Level& level, Ticket& ticket) {
   Flow& flow = *ticket.flow;
   unready(level, flow);
@@ -146,7 +157,7 @@ void FlowGate::calm(Level& level) {
   for (Level& each : levels_) each.finish = 0;
 }
 
-void FlowGate::leave(Ticket& ticket, std::int64_t work, Instant now) {
+void FlowGate::exit(Ticket& ticket, std::int64_t work, Instant now) {
   Level& level = levels_[level_of_[ticket.schema]];
   if (ticket.state == Ticket::State::kWaiting) {
     remove(level, ticket);
@@ -154,7 +165,7 @@ void FlowGate::leave(Ticket& ticket, std::int64_t work, Instant now) {
     ++level.totals.cancelled;
   } else if (ticket.state == Ticket::State::kRunning) {
     --counts_[ticket.schema].running;
-    settle(level, ticket, work);
+    correct_charge(level, ticket, work);
     if (ticket.lingers) {
       lingering_.push_back({now + flow::kLingers, ticket.schema, ticket.seats});
     } else {
@@ -164,8 +175,8 @@ void FlowGate::leave(Ticket& ticket, std::int64_t work, Instant now) {
   ticket.state = Ticket::State::kOutside;
 }
 
-/// The flow pays for what was done, where less or more was thought.
-void FlowGate::settle(Level& level, Ticket& ticket, std::int64_t work) {
+/// Charges the flow for the difference between the work done and the estimate.
+void FlowGate::correct_charge(Level& level, Ticket& ticket, std::int64_t work) {
   if (ticket.flow == nullptr || ticket.epoch != level.epoch) return;
   const std::size_t index = level_of_[ticket.schema];
   const std::int64_t more = work - ticket.work;
@@ -180,7 +191,10 @@ void FlowGate::settle(Level& level, Ticket& ticket, std::int64_t work) {
 void FlowGate::give_back(std::size_t schema, int seats) {
   const std::size_t index = level_of_[schema];
   counts_[schema].seats -= seats;
-  if (is_exempt(index)) return;
+  if (is_exempt(index)) {
+    if (configuration_.schemas[schema].name != flow::kExempt) exempt_seats_ -= seats;
+    return;
+  }
   book_.give(index, seats);
   is_changed_ = waiting_ > 0;
 }
@@ -228,15 +242,15 @@ std::optional<FlowGate::Turn> FlowGate::take_late(Instant now) {
 /// them from the others; one that lacks seats of its level's own bound does not.
 std::optional<std::size_t> FlowGate::pick() {
   is_short_ = false;
-  std::vector<bool> looked_at(levels_.size());
+  std::vector<bool> checked(levels_.size());
   for (;;) {
     std::optional<std::size_t> first;
     for (std::size_t i = 0; i < levels_.size(); ++i) {
-      if (looked_at[i] || levels_[i].waiting == 0) continue;
+      if (checked[i] || levels_[i].waiting == 0) continue;
       if (!first || levels_[i].finish < levels_[*first].finish) first = i;
     }
     if (!first) return std::nullopt;
-    looked_at[*first] = true;
+    checked[*first] = true;
     const int seats = std::get<Flow*>(*levels_[*first].ready.begin())->waiting.front()->seats;
     if (may_start(*first, seats)) return first;
     is_short_ = is_short_ || book_.is_within_bound(*first, seats);
@@ -277,6 +291,87 @@ std::optional<Instant> FlowGate::next_turn(Instant now) const {
 
 int FlowGate::retry_after(std::size_t schema, Instant now) {
   return levels_[level_of_[schema]].advice.refuse(now);
+}
+
+bool FlowGate::is_idle(std::size_t schema) const {
+  const Counts& counts = counts_[schema];
+  return counts.waiting == 0 && counts.running == 0 && counts.seats == 0;
+}
+
+/// Gives each level of the next configuration its place. A level that is gone keeps one share until it is idle.
+void FlowGate::place_levels(const flow::Configuration& next) {
+  std::vector<flow::Level>& levels = configuration_.levels;
+  std::vector<bool> is_next(levels.size());
+  for (const flow::Level& level : next.levels) {
+    auto at = std::ranges::find(levels, level.name, &flow::Level::name);
+    if (at == levels.end()) at = std::ranges::find(levels, std::string_view(), &flow::Level::name);
+    const auto place = static_cast<std::size_t>(at - levels.begin());
+    if (at == levels.end()) {
+      levels.emplace_back();
+      levels_.emplace_back();
+      is_next.push_back(false);
+    }
+    levels[place] = level;
+    is_next[place] = true;
+  }
+  for (std::size_t place = 0; place < levels.size(); ++place) {
+    if (is_next[place]) continue;
+    levels[place].shares = std::min(levels[place].shares, 1);
+    levels[place].lendable_percent = levels[place].floor_percent = 0;
+  }
+}
+
+/// A schema that moves to another level has a new place.
+std::size_t FlowGate::place_schema(const flow::Schema& schema) {
+  std::vector<flow::Schema>& schemas = configuration_.schemas;
+  auto at = std::ranges::find_if(
+      schemas, [&](const flow::Schema& each) { return each.name == schema.name && each.level == schema.level; });
+  if (at == schemas.end()) at = std::ranges::find(schemas, std::string_view(), &flow::Schema::name);
+  const auto place = static_cast<std::size_t>(at - schemas.begin());
+  if (at == schemas.end()) {
+    schemas.emplace_back();
+    counts_.emplace_back();
+    level_of_.push_back(0);
+  }
+  schemas[place] = {.name = schema.name, .level = schema.level, .by = schema.by, .rules = {}};
+  const auto level = std::ranges::find(configuration_.levels, schema.level, &flow::Level::name);
+  SPILLWAY_CHECK(level != configuration_.levels.end());
+  level_of_[place] = static_cast<std::size_t>(level - configuration_.levels.begin());
+  return place;
+}
+
+/// Frees the places that the next configuration does not need, and that no request holds.
+void FlowGate::free_places(const flow::Configuration& next) {
+  std::vector<flow::Schema>& schemas = configuration_.schemas;
+  std::vector<bool> is_needed(levels_.size());
+  for (std::size_t place = 0; place < schemas.size(); ++place) {
+    const bool remains = std::ranges::any_of(next.schemas, [&](const flow::Schema& each) {
+      return each.name == schemas[place].name && each.level == schemas[place].level;
+    });
+    if (!remains && is_idle(place)) schemas[place] = {.name = {}, .level = {}, .rules = {}};
+    if (!schemas[place].name.empty()) is_needed[level_of_[place]] = true;
+  }
+  for (std::size_t place = 0; place < levels_.size(); ++place) {
+    const std::string& name = configuration_.levels[place].name;
+    if (is_needed[place] || std::ranges::find(next.levels, name, &flow::Level::name) != next.levels.end()) continue;
+    configuration_.levels[place] = {.name = {}, .shares = 0};
+    const std::uint64_t epoch = levels_[place].epoch + 1;
+    levels_[place] = Level();
+    levels_[place].epoch = epoch;
+  }
+}
+
+std::vector<std::size_t> FlowGate::reconfigure(const flow::Configuration& next) {
+  std::vector<int> held;
+  for (std::size_t level = 0; level < levels_.size(); ++level) held.push_back(book_.held(level));
+  free_places(next);
+  place_levels(next);
+  std::vector<std::size_t> places;
+  for (const flow::Schema& schema : next.schemas) places.push_back(place_schema(schema));
+  book_ = flow::SeatBook(flow::deal_seats(configuration_.levels, all_seats_), std::move(held));
+  is_short_ = false;
+  is_changed_ = waiting_ > 0;
+  return places;
 }
 
 void FlowGate::visit_flows(std::size_t level,

@@ -3,8 +3,11 @@
 // waits, and among such levels by their shares, start-time fair queueing: the flow that has had the least work done
 // begins next.
 // Thread: loop. No I/O, no clock: time is an argument of every call. While nothing waits nothing is allocated.
-// Bounds: waiting requests of a flow and of a level (policy/flow/schema.h), flows of a level (kFlowsMax; later ones
-// share kSharedFlows queues), the time a request waits.
+// The configuration may change. Schemas and levels have places, which a change does not move: a level that remains
+// keeps its requests and has the new limits, a level or schema that is gone keeps its place until its last request has
+// ended. Bounds: waiting requests of a flow and of a level (policy/flow/schema.h), flows of a level (kFlowsMax; later
+// ones share kSharedFlows queues), the time a request waits, the seats of exempt requests of others than administrators
+// (kExemptPart).
 // Invariants: policy/flow/seat_book.h; the first request in line that needs common seats is not overtaken by others
 // that need them; a waiting request is returned once, by next(), or leaves.
 // Source: spec "API server at scale", 6.2-6.5.
@@ -34,17 +37,20 @@ class FlowGate {
  public:
   static constexpr std::size_t kFlowsMax = 1'024;
   static constexpr std::size_t kSharedFlows = 64;
+  /// Requests that are exempt by another schema than "exempt" hold at most this part of all seats at a time: a client
+  /// that may write schemas would otherwise have no limit.
+  static constexpr int kExemptPart = 4;
 
   enum class Entry : std::uint8_t { kRuns, kWaits, kRefused };
   enum class Refusal : std::uint8_t { kQueueFull, kConcurrencyLimit, kTimeOut };
 
   struct Demand {
-    std::size_t schema = 0;      // the schema's index in the configuration
+    std::size_t schema = 0;      // the schema's place
     std::string_view flow = {};  // within the schema
     int seats = 1;
     bool lingers = false;   // the seats are held for flow::kLingers longer
-    Duration wait{};        // so long at most
-    std::int64_t work = 1;  // its estimate, in microseconds of the loop; above 0
+    Duration wait{};        // longest wait in the queue
+    std::int64_t work = 1;  // estimated work, in microseconds of the loop; above 0
   };
 
   struct Flow;
@@ -59,7 +65,7 @@ class FlowGate {
     std::size_t schema = 0;
     std::uint64_t id = 0;  // the request's
     std::uint64_t order = 0;
-    Instant since{};  // when it began to wait, or to run
+    Instant since{};  // when the request began to wait, or to run
     Instant deadline{};
     std::int64_t work = 0;
     Flow* flow = nullptr;  // the flow that is charged for it; valid in the epoch of its level
@@ -71,14 +77,14 @@ class FlowGate {
     std::size_t schema = 0;
     std::deque<Ticket*> waiting;
     std::int64_t start = 0;   // virtual, of the first waiting request; the key among the flows that are ready
-    std::int64_t finish = 0;  // virtual, of what has begun
-    std::size_t running = 0;  // requests that have waited before
+    std::int64_t finish = 0;  // virtual finish time of the requests that have begun
+    std::size_t running = 0;  // running requests that had to wait first
   };
 
   struct Turn {
     const Ticket* ticket = nullptr;
     Duration waited{};
-    std::optional<Refusal> refusal;  // nullopt: it runs now
+    std::optional<Refusal> refusal;  // nullopt: the request runs now
   };
 
   struct Counts {
@@ -99,14 +105,18 @@ class FlowGate {
   FlowGate(const FlowGate&) = delete;
   FlowGate& operator=(const FlowGate&) = delete;
 
+  /// Schemas (without rules) and levels by place. Those without a name are free places.
   const flow::Configuration& configuration() const { return configuration_; }
 
-  /// `ticket` is the caller's, its id set. kWaits: next() returns it later.
+  /// Takes another configuration into use. Returns the place of each of its schemas, in their order.
+  std::vector<std::size_t> reconfigure(const flow::Configuration& next);
+
+  /// Enters a request. `ticket` belongs to the caller, who has set its id. kWaits: next() returns it later.
   Entry enter(Ticket& ticket, const Demand& demand, Instant now);
 
-  /// Answered, or the client is gone; also of a ticket that is outside. `work`: how much it was, in microseconds of the
-  /// loop.
-  void leave(Ticket& ticket, std::int64_t work, Instant now);
+  /// Ends a request that was answered or whose client has disconnected; also for a ticket that is not in the gate.
+  /// `work`: time used, in microseconds of the loop.
+  void exit(Ticket& ticket, std::int64_t work, Instant now);
 
   /// A request that has waited and may run now, or has waited too long; nullopt: none for now. To be called until then
   /// when next_turn() is due.
@@ -149,8 +159,8 @@ class FlowGate {
     std::map<FlowKey, Flow, KeyOrder> flows;
     std::set<std::tuple<std::int64_t, std::uint64_t, Flow*>> ready;  // by start, then arrival: flows that wait
     std::size_t waiting = 0;
-    std::int64_t now = 0;     // virtual, of its flows
-    std::int64_t finish = 0;  // virtual, among the levels
+    std::int64_t now = 0;     // virtual time of the level's flows
+    std::int64_t finish = 0;  // virtual finish time among the levels
     std::int64_t swept = -1;  // `now` of the last search for flows without credit
     std::uint64_t epoch = 0;  // all flows of the level belong to this epoch
     flow::RetryAdvice advice;
@@ -174,9 +184,15 @@ class FlowGate {
   void unready(Level& level, Flow& flow);
   void remove(Level& level, Ticket& ticket);
   void calm(Level& level);
-  void settle(Level& level, Ticket& ticket, std::int64_t work);
+  void correct_charge(Level& level, Ticket& ticket, std::int64_t work);
   void give_back(std::size_t schema, int seats);
   void give_back_lingering(Instant now);
+  bool may_be_exempt(std::size_t schema, int seats) const;
+  /// True if no request waits, runs or lingers.
+  bool is_idle(std::size_t schema) const;
+  void free_places(const flow::Configuration& next);
+  void place_levels(const flow::Configuration& next);
+  std::size_t place_schema(const flow::Schema& schema);
   Flow& flow_of(Level& level, std::size_t schema, std::string_view name);
   static void sweep(Level& level);
   std::optional<Turn> take_late(Instant now);
@@ -184,12 +200,14 @@ class FlowGate {
   Turn start(std::size_t index, Instant now);
 
   flow::Configuration configuration_;
+  int all_seats_;
   flow::SeatBook book_;
   std::vector<std::size_t> level_of_;  // by schema
   std::vector<Counts> counts_;         // by schema
   std::vector<Level> levels_;
   std::set<std::tuple<Instant, std::uint64_t, Ticket*>> deadlines_;
   std::deque<Lingering> lingering_;  // by time
+  int exempt_seats_ = 0;             // held by exempt requests of other schemas than "exempt"
   std::size_t waiting_ = 0;
   std::uint64_t order_ = 0;
   std::int64_t now_ = 0;     // virtual, of the levels

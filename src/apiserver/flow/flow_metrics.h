@@ -1,14 +1,20 @@
-// Metrics of the gate: requests that run, wait and are refused, under upstream's names. Labels are bounded by the
-// configuration.
-// Thread: loop. Source: Kubernetes docs, "API Priority and Fairness", metrics; spec "API server at scale", 6.6.
+// Metrics of the gate: requests that run, wait and are refused, under upstream's names. Names of schemas and levels
+// come from clients: the first kSeriesMax pairs are labels, later ones are counted as "(other)". Thread: loop. Source:
+// Kubernetes docs, "API Priority and Fairness", metrics; spec "API server at scale", 6.6.
 #pragma once
 
 #include "apiserver/flow/flow_gate.h"
 #include "telemetry/metrics.h"
 
 #include <array>
+#include <cstddef>
+#include <functional>
+#include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace spillway::apiserver {
@@ -18,6 +24,8 @@ std::string_view to_string(FlowGate::Refusal refusal);
 
 class FlowMetrics {
  public:
+  static constexpr std::size_t kSeriesMax = 320;
+
   /// `gate` must outlive it.
   FlowMetrics(const FlowGate& gate, telemetry::Registry& registry);
 
@@ -30,13 +38,23 @@ class FlowMetrics {
   /// Counts a request that was refused or cancelled after waiting for `waited`.
   void waited_in_vain(std::size_t schema, Duration waited);
   void ended(const FlowGate::Ticket& ticket, Duration ran);
+  /// The gate has another configuration: its places may have other names.
+  void follow();
   /// Shows the requests that wait and run now.
   void show();
 
  private:
   static constexpr std::size_t kRefusals = 3;
 
+  struct Names {
+    std::string level;
+    std::string schema;
+
+    friend bool operator==(const Names&, const Names&) = default;
+  };
+
   struct Instruments {
+    Names names;  // labels of this schema
     telemetry::Counter dispatched;
     std::array<telemetry::Counter, kRefusals> refused;
     telemetry::Counter cancelled;
@@ -50,12 +68,17 @@ class FlowMetrics {
   };
 
   Instruments& of(std::size_t schema);
-  void make_counters(std::size_t schema, Instruments& made);
-  void make_times(std::size_t schema, Instruments& made);
+  Names names_of(std::size_t schema) const;
+  /// The names as labels.
+  Names labels_of(const Names& names);
+  void make_counters(const Names& labels, Instruments& made);
+  void make_times(const Names& labels, Instruments& made);
 
   const FlowGate& gate_;
   telemetry::Registry& registry_;
-  std::vector<std::optional<Instruments>> by_schema_;  // made with their first request
+  std::vector<std::optional<Instruments>> by_schema_;  // by place of the schema; made with its first request
+  std::set<std::pair<std::string, std::string>> series_;
+  std::map<std::string, telemetry::Gauge, std::less<>> levels_;
 };
 
 }  // namespace spillway::apiserver

@@ -67,6 +67,7 @@ std::string seconds_text(Duration duration) {
 template <typename Visit>
 void visit_all(const FlowGate& gate, const Visit& visit) {
   for (std::size_t level = 0; level < gate.configuration().levels.size(); ++level) {
+    if (gate.configuration().levels[level].name.empty()) continue;
     gate.visit_flows(level, [&](std::string_view name, const FlowGate::Flow& flow) { visit(level, name, flow); });
   }
 }
@@ -77,6 +78,7 @@ std::string priority_levels(const FlowGate& gate) {
                "LendableSeats", "SeatsInUse"});
   const auto& levels = gate.configuration().levels;
   for (std::size_t level = 0; level < levels.size(); ++level) {
+    if (levels[level].name.empty()) continue;
     std::size_t active = 0;
     gate.visit_flows(level, [&](std::string_view, const FlowGate::Flow& flow) { active += !flow.waiting.empty(); });
     std::size_t running = 0;

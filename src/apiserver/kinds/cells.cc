@@ -65,6 +65,23 @@ std::string or_else(std::string_view text, std::string_view otherwise) {
   return std::string(text.empty() ? otherwise : text);
 }
 
+std::string_view name_of(const api::Json& object) {
+  return object.string_at({"metadata", "name"});
+}
+
+std::int64_t size_at(const api::Json& object, std::string_view key) {
+  const api::Json* found = object.find(key);
+  if (found == nullptr) return 0;
+  if (const api::Json::Object* members = found->if_object()) return static_cast<std::int64_t>(members->size());
+  if (const api::Json::Array* elements = found->if_array()) return static_cast<std::int64_t>(elements->size());
+  return 0;
+}
+
+std::string false_unless_set(const api::Json& object, std::initializer_list<std::string_view> path) {
+  const api::Json* value = object.at(path);
+  return value != nullptr && value->if_bool().value_or(false) ? "true" : "false";
+}
+
 std::int64_t count_at(const api::Json& object, std::initializer_list<std::string_view> path) {
   const api::Json* found = object.at(path);
   return found != nullptr ? found->if_int64().value_or(0) : 0;

@@ -21,8 +21,14 @@ std::string age_since(const api::Json* time, WallTime now);
 std::string age_of(const api::Json& object, WallTime now);
 /// The string, or `otherwise` if it is empty.
 std::string or_else(std::string_view text, std::string_view otherwise);
+/// metadata.name.
+std::string_view name_of(const api::Json& object);
+/// The number of members or elements of a member; 0 if it is absent or neither an object nor a list.
+std::int64_t size_at(const api::Json& object, std::string_view key);
 /// The integer below the path; 0 if it is absent, as Kubernetes counts.
 std::int64_t count_at(const api::Json& object, std::initializer_list<std::string_view> path);
+/// "true" or "false", as a field selector compares a boolean; "false" if it is absent.
+std::string false_unless_set(const api::Json& object, std::initializer_list<std::string_view> path);
 /// "a=b,c in (d,e)"; "<none>" for an absent selector.
 std::string selector_text(const api::Json* selector);
 /// "a=b,c=d"; "<none>" if there are none.

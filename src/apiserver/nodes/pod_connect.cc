@@ -17,13 +17,13 @@ namespace {
 using api::Json;
 
 /// Headers that the two ends negotiate with. None of them identifies the client.
-constexpr std::array<std::string_view, 7> kHeadersPassedOn = {"connection",
-                                                              "upgrade",
-                                                              "sec-websocket-key",
-                                                              "sec-websocket-version",
-                                                              "sec-websocket-protocol",
-                                                              "sec-websocket-extensions",
-                                                              "x-stream-protocol-version"};
+constexpr std::array<std::string_view, 7> kForwardedHeaders = {"connection",
+                                                               "upgrade",
+                                                               "sec-websocket-key",
+                                                               "sec-websocket-version",
+                                                               "sec-websocket-protocol",
+                                                               "sec-websocket-extensions",
+                                                               "x-stream-protocol-version"};
 
 /// Passes the agent's answer on: a refusal with its status, an upgraded connection as it is.
 class ConnectSink final : public api::UpgradingSink {
@@ -51,7 +51,7 @@ class ConnectSink final : public api::UpgradingSink {
   }
 
   void on_end() override {
-    const auto upgraded = upgraded_;  // its end may destroy this object
+    const auto upgraded = upgraded_;  // ending the exchange may destroy this object
     if (upgraded != nullptr) upgraded->on_end();
   }
 
@@ -114,7 +114,8 @@ void PodConnect::connect(const ExchangePtr& exchange) {
   api::Request request{
       .method = exchange->request().method, .target = *target, .headers = {}, .body = {}, .document = {}};
   for (const auto& header : exchange->request().headers)
-    if (std::ranges::find(kHeadersPassedOn, header.first) != kHeadersPassedOn.end()) request.headers.push_back(header);
+    if (std::ranges::find(kForwardedHeaders, header.first) != kForwardedHeaders.end())
+      request.headers.push_back(header);
   gateway_->open(agent->node, agent->address.host, agent->address.port, std::move(request),
                  std::make_shared<ConnectSink>(exchange, std::move(place)));
 }

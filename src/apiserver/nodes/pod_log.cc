@@ -16,8 +16,8 @@ namespace {
 
 using api::Json;
 
-constexpr std::string_view kParametersPassedOn[] = {"follow",    "previous",   "sinceSeconds", "sinceTime",
-                                                    "tailLines", "limitBytes", "timestamps"};
+constexpr std::string_view kForwardedParameters[] = {"follow",    "previous",   "sinceSeconds", "sinceTime",
+                                                     "tailLines", "limitBytes", "timestamps"};
 
 /// Passes the agent's answer on to the client, a refusal with its status.
 class RelaySink final : public api::PacedSink {
@@ -76,7 +76,7 @@ void PodLog::get(const ExchangePtr& exchange) {
   if (!place) return exchange->fail(too_many_open_to_nodes());
   std::string target = "/containerLogs/" + route.ns + "/" + route.name + "/" + *container;
   char separator = '?';
-  for (const std::string_view name : kParametersPassedOn) {
+  for (const std::string_view name : kForwardedParameters) {
     const std::string* value = exchange->target.find(name);
     if (value == nullptr) continue;
     target += separator;

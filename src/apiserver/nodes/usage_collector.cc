@@ -2,6 +2,7 @@
 
 #include "api/text/time_text.h"
 #include "apiserver/nodes/node_address.h"
+#include "base/alive.h"
 
 #include <utility>
 
@@ -55,7 +56,7 @@ NodeUsage parse_summary_usage(const Json& summary) {
 class UsageCollector::AnswerSink final : public api::ResponseSink {
  public:
   AnswerSink(UsageCollector& owner, std::string node, Instant asked)
-      : owner_(owner), alive_(owner.alive_), node_(std::move(node)), asked_(asked) {}
+      : owner_(owner), alive_(owner.alive_.ref()), node_(std::move(node)), asked_(asked) {}
 
   ~AnswerSink() override { done(std::nullopt); }
 
@@ -81,7 +82,7 @@ class UsageCollector::AnswerSink final : public api::ResponseSink {
   }
 
   UsageCollector& owner_;
-  std::weak_ptr<bool> alive_;
+  Alive::Ref alive_;
   std::string node_;
   Instant asked_;
   api::Response streamed_;
@@ -105,7 +106,7 @@ void UsageCollector::collect(const std::set<std::string>& nodes, std::function<v
   std::erase_if(samples_, [&](const auto& entry) { return !known.find(entry.first); });
   const auto gathering = std::make_shared<Gathering>();
   gathering->ready = std::move(ready);
-  gathering->missing = 1;  // this call itself
+  gathering->missing = 1;  // counts this call itself, so that `ready` is not called too early
   for (const std::string& node : nodes) {
     if (is_fresh(node)) continue;
     ++gathering->missing;

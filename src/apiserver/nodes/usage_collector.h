@@ -6,6 +6,7 @@
 #include "api/object/meta.h"
 #include "apiserver/ports/node_gateway.h"
 #include "apiserver/read/core.h"
+#include "base/alive.h"
 
 #include <cstdint>
 #include <deque>
@@ -31,7 +32,7 @@ struct ContainerUsage {
   Usage usage;
 };
 
-/// One answer of one agent. What it had not measured is not here.
+/// The measurements of one agent's answer. Absent values were not measured.
 struct NodeUsage {
   std::optional<Usage> node;
   std::map<std::string, std::vector<ContainerUsage>> pods;  // by uid
@@ -59,7 +60,7 @@ class UsageCollector {
  private:
   class AnswerSink;
 
-  /// One collect() that waits.
+  /// One collect() that waits for agents.
   struct Gathering {
     std::size_t missing = 0;
     std::function<void()> ready;
@@ -68,7 +69,7 @@ class UsageCollector {
 
   struct Sample {
     Instant asked;
-    std::optional<NodeUsage> usage;  // nullopt: no answer, or one that made no sense
+    std::optional<NodeUsage> usage;  // nullopt: no answer, or an invalid one
   };
 
   bool is_fresh(const std::string& node) const;
@@ -83,7 +84,7 @@ class UsageCollector {
   std::map<std::string, std::vector<std::shared_ptr<Gathering>>> wanted_;  // by node that is, or will be, queried
   std::deque<std::string> queue_;
   std::size_t asked_ = 0;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Alive alive_;
 };
 
 }  // namespace spillway::apiserver

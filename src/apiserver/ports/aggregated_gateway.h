@@ -33,7 +33,7 @@ class AggregatedGateway {
   /// An answer with a body is delivered as a stream. A missing answer is a 503 Status without a stream, too many open
   /// requests a 429. The header "host" of `request` is sent as it is.
   virtual Ticket open(const AggregatedServer& to, api::Request request, std::shared_ptr<api::ResponseSink> sink) = 0;
-  /// Cancels the call: its sink receives nothing more.
+  /// Cancels the call: its sink is not called again.
   virtual void cancel(Ticket ticket) = 0;
 };
 

@@ -7,7 +7,7 @@
 
 namespace spillway::apiserver {
 
-bool BootstrapToken::looks_like_token(std::string_view token) {
+bool BootstrapToken::has_token_form(std::string_view token) {
   constexpr std::size_t kIdSize = 6;
   constexpr std::size_t kSecretSize = 16;
   const auto is_allowed = [](char c) { return is_digit(c) || (c >= 'a' && c <= 'z'); };

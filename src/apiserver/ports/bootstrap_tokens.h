@@ -18,7 +18,7 @@ struct BootstrapToken {
   std::optional<WallTime> expires;
 
   /// "abcdef.0123456789abcdef".
-  static bool looks_like_token(std::string_view token);
+  static bool has_token_form(std::string_view token);
 
   friend bool operator==(const BootstrapToken&, const BootstrapToken&) = default;
 };

@@ -27,7 +27,7 @@ class PodGateway {
   virtual ~PodGateway() = default;
   /// No answer is a 503 Status, too many that are open a 429. The header "host" of `request` is sent as it is.
   virtual Ticket open(const PodServer& to, api::Request request, std::shared_ptr<api::ResponseSink> sink) = 0;
-  /// Cancels the call: its sink receives nothing more.
+  /// Cancels the call: its sink is not called again.
   virtual void cancel(Ticket ticket) = 0;
 };
 

@@ -49,9 +49,9 @@ void AnswerSink::on_response(api::Response response) {
 void AnswerSink::on_stream(api::Response head) {
   begins(head.status);
   if (refuses(head)) return;
-  api::Response told = shown(head);
-  const std::string type = take_type(told);
-  exchange_->open_stream(type, from_.leave, told.status, std::move(told.headers));
+  api::Response sent = shown(head);
+  const std::string type = take_type(sent);
+  exchange_->open_stream(type, from_.cancel, sent.status, std::move(sent.headers));
   from_.on_stream();
 }
 
@@ -60,11 +60,11 @@ void AnswerSink::on_upgrade(api::Response head, std::shared_ptr<api::UpgradedInp
   if (exchange_->finished()) return input->on_input_end();
   upgraded_ = api::upgrading(exchange_->release());
   if (upgraded_ == nullptr) return input->on_input_end();
-  api::Response told = shown(head);
-  told.status = head.status;
-  told.headers.emplace_back("Connection", "Upgrade");
-  told.headers.emplace_back("Upgrade", head.header("upgrade"));
-  upgraded_->on_upgrade(std::move(told), std::move(input));
+  api::Response sent = shown(head);
+  sent.status = head.status;
+  sent.headers.emplace_back("Connection", "Upgrade");
+  sent.headers.emplace_back("Upgrade", head.header("upgrade"));
+  upgraded_->on_upgrade(std::move(sent), std::move(input));
 }
 
 bool AnswerSink::write(std::shared_ptr<const std::string> chunk) {
@@ -72,7 +72,7 @@ bool AnswerSink::write(std::shared_ptr<const std::string> chunk) {
 }
 
 void AnswerSink::on_end() {
-  const auto upgraded = upgraded_;  // its end may destroy this object
+  const auto upgraded = upgraded_;  // ending the exchange may destroy this object
   upgraded != nullptr ? upgraded->on_end() : exchange_->end();
 }
 

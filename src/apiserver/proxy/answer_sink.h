@@ -25,11 +25,11 @@ class AnswerSink final : public api::UpgradingSink {
   struct From {
     ProxiedPath path;
     ProxiedHosts hosts;
-    std::string_view type;                     // for an answer without one
-    bool type_alone = false;                   // only this header is passed on
-    std::shared_ptr<void> place;               // held until it has ended; may be null
-    std::optional<std::size_t> step = {};      // the request's
-    std::function<void()> leave = [] {};       // the client has gone
+    std::string_view type;                     // Content-Type of an answer that has none
+    bool type_alone = false;                   // the Content-Type is the only header passed on
+    std::shared_ptr<void> place;               // released when the answer has ended; may be null
+    std::optional<std::size_t> step = {};      // the step of the request to be ended
+    std::function<void()> cancel = [] {};      // called when the client has disconnected
     std::function<void()> on_stream = [] {};   // called when the answer begins to arrive in pieces
     Redirects redirects = Redirects::kPassed;  // refused: the client gets 502
   };
@@ -46,7 +46,7 @@ class AnswerSink final : public api::UpgradingSink {
   void on_input_used(std::size_t bytes) override;
   std::size_t waiting_bytes() const override;
 
-  void set_leave(std::function<void()> leave) { from_.leave = std::move(leave); }
+  void set_cancel(std::function<void()> cancel) { from_.cancel = std::move(cancel); }
 
   /// Keeps `held` until the answer has ended.
   void hold(std::shared_ptr<void> held) { held_ = std::move(held); }

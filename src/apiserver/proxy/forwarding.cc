@@ -127,7 +127,7 @@ std::string without_tokens(std::string_view protocols) {
   return left;
 }
 
-bool goes_on(std::string_view name) {
+bool is_forwarded(std::string_view name) {
   return name != kUpgrade && name != kAuthorization && !is_one_of(name, kOfConnection) && !is_one_of(name, kOurOwn) &&
          !begins_like(name, kIdentities);
 }
@@ -185,9 +185,9 @@ api::HeaderList forwarded_headers(const api::Request& request, const ProxiedPath
   for (const auto& [name, value] : request.headers) {
     if (is_one_of(name, named)) continue;
     if (name == "x-forwarded-for") senders += (senders.empty() ? "" : ", ") + value;
-    if (!goes_on(name)) continue;
-    std::string told = name == kProtocols ? without_tokens(value) : value;
-    if (name != kProtocols || !told.empty()) headers.emplace_back(name, std::move(told));
+    if (!is_forwarded(name)) continue;
+    std::string sent = name == kProtocols ? without_tokens(value) : value;
+    if (name != kProtocols || !sent.empty()) headers.emplace_back(name, std::move(sent));
   }
   const std::string host(request.header("host"));
   if (!host.empty()) {

@@ -1,5 +1,6 @@
 #include "apiserver/proxy/pod_server.h"
 
+#include "api/object/kind_id.h"
 #include "api/text/ip_address.h"
 
 #include <fmt/format.h>
@@ -63,7 +64,7 @@ std::string text_of(const IpAddress& address) {
   return text;
 }
 
-/// The member of `object` at that path, as an array; empty if it is none.
+/// The array at that path of `object`; empty if there is no array.
 const Json::Array& array_at(const Json& object, std::initializer_list<std::string_view> path) {
   static const Json::Array kNone;
   const Json* member = object.at(path);
@@ -101,9 +102,9 @@ bool is_port(std::optional<std::int64_t> number) {
 /// The named pod of the namespace must have this address in its own status, so that a user who writes endpoints cannot
 /// name any other place.
 bool is_address_of(const Json& endpoint, std::string_view ns, const IpAddress& address, const FindPod& find_pod) {
-  if (endpoint.string_at({"targetRef", "kind"}) != "Pod" || endpoint.string_at({"targetRef", "namespace"}) != ns) {
-    return false;
-  }
+  const api::KindId kind =
+      api::kind_id(endpoint.string_at({"targetRef", "apiVersion"}), endpoint.string_at({"targetRef", "kind"}));
+  if (kind != api::KindId{"", "Pod"} || endpoint.string_at({"targetRef", "namespace"}) != ns) return false;
   const auto pod = find_pod(endpoint.string_at({"targetRef", "name"}));
   if (!pod || has_ended(*pod)) return false;
   return std::ranges::any_of(addresses_of(*pod), [&](std::string_view text) { return api::parse_ip(text) == address; });

@@ -126,11 +126,11 @@ void ProxyPath::ask_server(const ExchangePtr& exchange, const PodServer& server)
                        .step = step});
   // The client may disconnect before the answer begins: the call to the pod is then cancelled.
   const auto ticket = std::make_shared<std::optional<PodGateway::Ticket>>();
-  const std::function<void()> leave = [pods = ways_.pods, ticket] {
+  const std::function<void()> cancel = [pods = ways_.pods, ticket] {
     if (*ticket) pods->cancel(**ticket);
   };
-  sink->set_leave(leave);
-  exchange->wait_for_others(leave);
+  sink->set_cancel(cancel);
+  exchange->wait_for_others(cancel);
   *ticket = ways_.pods->open(server, std::move(request), sink);
 }
 

@@ -2,6 +2,7 @@
 // the time of the event that is being handled. Thread: loop.
 #pragma once
 
+#include "apiserver/read/compilations.h"
 #include "apiserver/read/stored_form.h"
 #include "apiserver/read/watch_cache.h"
 #include "apiserver/resource/held_names.h"
@@ -46,6 +47,7 @@ struct Core {
   }
 
   std::shared_ptr<HeldNames> held = std::make_shared<HeldNames>();
+  std::shared_ptr<Compilations> compilations = std::make_shared<Compilations>();
   SlicedCalls* calls = nullptr;  // null: whatever clients make long runs in one piece
 
   /// Runs `work` in slices, then calls `then`, perhaps from inside.

@@ -11,12 +11,12 @@ namespace spillway::apiserver {
 namespace {
 
 /// Counts objects without reading them.
-constexpr std::size_t kCountCost = kLookCost / 8;
+constexpr std::size_t kCountCost = kVisitCost / 8;
 
 }  // namespace
 
-std::size_t ListJob::look_cost() const {
-  return all_match_ ? kLookCost : plan_.selection.look_cost();
+std::size_t ListJob::visit_cost() const {
+  return all_match_ ? kVisitCost : plan_.selection.visit_cost();
 }
 
 bool ListJob::take(SliceBudget& budget, std::size_t cost) {
@@ -28,12 +28,12 @@ bool ListJob::take(SliceBudget& budget, std::size_t cost) {
 bool ListJob::read(SliceBudget& budget) {
   if (resource_ == nullptr) return true;
   for (; read_ < entries_.size(); ++read_) {
-    if (!take(budget, look_cost() + entries_[read_].value->size())) return false;
+    if (!take(budget, visit_cost() + entries_[read_].value->size())) return false;
     const store::Entry entry = std::move(entries_[read_]);
     Result<ObjectPtr> object =
         read_object(*resource_, entry.key.substr(resource_->storage.size()), entry.value, entry.mod_revision);
     if (!object) {
-      if (left_out_.size() < kLeftOutTold) left_out_.push_back(entry.key);
+      if (left_out_.size() < kLeftOutReported) left_out_.push_back(entry.key);
     } else if (matches(*object)) {
       found_.push_back(*std::move(object));
     }
@@ -45,7 +45,7 @@ bool ListJob::read(SliceBudget& budget) {
   return true;
 }
 
-/// Finds the objects of the page, and whether there are more behind it.
+/// Finds the objects of the page, and whether more follow.
 bool ListJob::choose(SliceBudget& budget) {
   if (chosen_) return true;
   if (!must_choose()) {
@@ -57,7 +57,7 @@ bool ListJob::choose(SliceBudget& budget) {
   bool cut_short = false;  // one more is enough to see that there are more
   const bool all = objects_->visit([&](const ObjectPtr& object) {
     const bool full = plan_.limit != 0 && choice_.size() >= plan_.limit;
-    if (cut_short || !take(budget, full && everything ? kCountCost : look_cost())) return false;
+    if (cut_short || !take(budget, full && everything ? kCountCost : visit_cost())) return false;
     if (!matches(object)) return true;
     if (full) {
       ++behind_;
@@ -76,7 +76,7 @@ bool ListJob::choose(SliceBudget& budget) {
 void ListJob::end_choice() {
   meta_ = {plan_.at, {}, std::nullopt};
   if (behind_ != 0 && !choice_.empty()) {
-    meta_.continue_token = encode_continue({plan_.at, choice_.back()->key});
+    meta_.continue_token = encode_continue({plan_.at, choice_.back()->key, plan_.began});
     if (plan_.selection.is_everything()) meta_.remaining = behind_;
   }
   chosen_ = all_match_ = true;
@@ -114,7 +114,7 @@ bool ListJob::measure(SliceBudget& budget) {
     const Rendering& rendering = plan_.rendering;
     const bool all = objects_->visit([&](const ObjectPtr& object) {
       const bool of_list = matches(object);
-      const std::size_t cost = of_list && !rendering.knows_item_bytes(*object) ? rendering.cost(*object) : look_cost();
+      const std::size_t cost = of_list && !rendering.knows_item_bytes(*object) ? rendering.cost(*object) : visit_cost();
       if (!take(budget, cost)) return false;
       if (of_list) item_bytes_ += item_bytes(object);
       return true;
@@ -144,14 +144,14 @@ bool ListJob::write(SliceBudget& budget, WallTime now) {
   return objects_->visit([&](const ObjectPtr& object) {
     if (in_pieces && text_.size() >= most) return false;
     const bool of_list = matches(object);
-    if (!take(budget, of_list ? plan_.rendering.cost(*object) : look_cost())) return false;
+    if (!take(budget, of_list ? plan_.rendering.cost(*object) : visit_cost())) return false;
     if (!of_list) return true;
     append_item(object, now);
     return true;
   });
 }
 
-/// Sends the bytes written so far, if there are enough of them.
+/// Sends the bytes written so far, once there are enough.
 ListJob::Step ListJob::write_out(bool last) {
   if (last) text_ += tail_;
   const std::size_t least = opened_ && !last ? kPieceBytes : exchange_->whole_bytes_min();
@@ -169,7 +169,7 @@ ListJob::Step ListJob::write_out(bool last) {
   return keeps_pace_ && exchange_->waiting_bytes() >= kAheadMax ? Step::kWaits : Step::kMore;
 }
 
-/// Sends an answer that stayed short as a whole.
+/// Sends an answer that is short enough as a whole.
 void ListJob::finish() {
   if (tail_.empty()) {
     text_ = plan_.rendering.end_list(meta_, std::move(text_));

@@ -33,20 +33,21 @@ class ListJob {
     Selection selection;
     std::size_t limit = 0;  // 0: all
     store::Revision at;
+    std::optional<WallTime> began = {};  // the time of the list's first page; nullopt: a token does not expire by age
   };
 
   /// The result of a step.
   enum class Step {
-    kMore,   // there is more to do
-    kWaits,  // for the client to take what it has
-    kDone,   // answered, or the client has gone
+    kMore,   // more slices are needed
+    kWaits,  // the client has to receive what was sent
+    kDone,   // answered, or the client has disconnected
   };
 
-  /// Selects the matching ones of the given objects.
+  /// Selects the objects that match among the given ones.
   ListJob(ExchangePtr exchange, Plan plan, std::shared_ptr<ObjectSource> objects)
       : exchange_(std::move(exchange)), plan_(std::move(plan)), objects_(std::move(objects)) {}
 
-  /// The same with objects that the store holds, which are read meanwhile.
+  /// Selects from the objects of a store, which are read meanwhile.
   ListJob(ExchangePtr exchange, Plan plan, const Resource& resource, std::vector<store::Entry> entries)
       : exchange_(std::move(exchange)), plan_(std::move(plan)), resource_(&resource), entries_(std::move(entries)) {}
 
@@ -76,7 +77,7 @@ class ListJob {
   bool measure(SliceBudget& budget);
   bool write(SliceBudget& budget, WallTime now);
 
-  std::size_t look_cost() const;
+  std::size_t visit_cost() const;
   bool take(SliceBudget& budget, std::size_t cost);
 
   bool matches(const ObjectPtr& object) const { return all_match_ || plan_.selection.matches(*object); }
@@ -114,7 +115,7 @@ class ListJob {
   std::size_t item_bytes_ = 0;  // in protobuf
 
   ListMeta meta_;
-  bool begun_ = false;   // text_ has its beginning
+  bool begun_ = false;   // text_ begins with the head of the list
   bool opened_ = false;  // the answer is sent in pieces
   bool first_ = true;    // no item is written
   std::string text_;

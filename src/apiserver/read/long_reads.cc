@@ -7,7 +7,7 @@ namespace spillway::apiserver {
 
 namespace {
 
-constexpr Duration kLookEvery = seconds(1);
+constexpr Duration kCheckEvery = seconds(1);
 
 }  // namespace
 
@@ -76,10 +76,10 @@ bool LongReads::is_in_the_way(const Place& place) const {
 
 void LongReads::arm() {
   if (std::exchange(armed_, true)) return;
-  timers_.at(now_.mono + kLookEvery, [this] { look(); });
+  timers_.at(now_.mono + kCheckEvery, [this] { check_places(); });
 }
 
-void LongReads::look() {
+void LongReads::check_places() {
   armed_ = false;
   if (waiting_.empty()) return;
   const auto pause = [this](const auto& entry) {

@@ -70,7 +70,7 @@ class LongReads {
   void begin_waiting();
   bool is_in_the_way(const Place& place) const;
   void arm();
-  void look();
+  void check_places();
 
   TimerQueue& timers_;
   const Now& now_;

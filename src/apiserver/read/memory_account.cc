@@ -10,7 +10,7 @@ namespace spillway::apiserver {
 
 namespace {
 
-/// The counts of a shared pointer and its value, which lie in one block.
+/// Reference counts and value of a shared pointer, in one block of memory.
 template <typename T>
 constexpr std::size_t shared_block_bytes() {
   return block_bytes(2 * sizeof(void*) + sizeof(T));
@@ -46,7 +46,7 @@ bool MemoryAccount::count_objects(const ResourceCache& cache, SliceBudget& budge
   const ObjectMap& objects = cache.objects();
   for (auto at = key_.empty() ? objects.begin() : objects.upper_bound(key_); at != objects.end(); ++at) {
     const StoredObject& object = *at->second;
-    if (!budget.take(kLookCost + (object.parsed ? object.text->size() : 0))) return false;
+    if (!budget.take(kVisitCost + (object.parsed ? object.text->size() : 0))) return false;
     count_object(cache, object);
     key_ = object.key;
   }
@@ -58,7 +58,7 @@ bool MemoryAccount::count_history(const ResourceCache& cache, SliceBudget& budge
   const auto from =
       std::ranges::upper_bound(events, revision_, {}, [](const EventPtr& event) { return event->revision; });
   for (auto at = from; at != events.end(); ++at) {
-    if (!budget.take(kLookCost)) return false;
+    if (!budget.take(kVisitCost)) return false;
     count_event(**at);
     revision_ = (*at)->revision;
   }

@@ -40,8 +40,8 @@ class MemoryAccount {
 
   const WatchCache& cache_;
   std::size_t resource_ = 0;  // the place in WatchCache::all() that is being counted
-  std::string key_;           // the last object of it that is counted
-  store::Revision revision_;  // the last event of it that is counted
+  std::string key_;           // key of the last object of the resource that was counted
+  store::Revision revision_;  // revision of the last event of the resource that was counted
   bool objects_counted_ = false;
 
   Sum texts_, at_rest_, fields_, documents_, indexes_, events_, former_;

@@ -36,7 +36,7 @@ class ObjectConverter {
   /// failed, in upstream's words. 413, 429: too many. `done` is called once, from inside if no webhook has to be
   /// called. `row` must outlive the call.
   virtual void convert(const Resource& row, std::vector<ObjectPtr> objects, Of of, Converted done) = 0;
-  /// The same for a document that is not stored yet.
+  /// Converts a document that is not stored yet.
   virtual void convert(const Resource& row, api::Json document, DocumentConverted done) = 0;
 };
 

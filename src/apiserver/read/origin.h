@@ -32,13 +32,13 @@ class Origin final : public store::Watcher {
 
   store::Store& store() const { return store_; }
 
-  /// Empty: the main one.
+  /// Name of the store; empty: the main one.
   const std::string& name() const { return name_; }
 
   /// The name in log lines.
   std::string_view label() const { return name_.empty() ? "main" : std::string_view(name_); }
 
-  /// 0: the main one. In the order of WatchCache::origins().
+  /// Position in WatchCache::origins(); 0: the main one.
   std::size_t index() const { return index_; }
 
   bool is_main() const { return index_ == 0; }

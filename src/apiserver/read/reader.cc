@@ -11,7 +11,7 @@ namespace spillway::apiserver {
 namespace {
 
 constexpr Duration kVersionWait = seconds(3);
-constexpr std::size_t kGoOnBelow = ListJob::kAheadMax / 2;
+constexpr std::size_t kResumeBelow = ListJob::kAheadMax / 2;
 
 api::Status too_large(store::Revision wanted, store::Revision present) {
   api::Status status = api::retry_status(
@@ -43,7 +43,7 @@ void warn_of_unreadable(Exchange& exchange, const ResourceCache& cache, std::str
   std::vector<std::string> keys;
   const auto& all = cache.unreadable();
   for (auto at = all.lower_bound(prefix); at != all.end() && at->first.starts_with(prefix); ++at) {
-    if (keys.size() == kLeftOutTold) break;
+    if (keys.size() == kLeftOutReported) break;
     keys.push_back(cache.resource().storage + at->first);
   }
   if (!keys.empty()) exchange.warnings.push_back(left_out_warning(keys));
@@ -153,17 +153,19 @@ void Reader::list(const ExchangePtr& exchange) {
   if (!selection) return exchange->fail(selection.error());
   auto rendering = Rendering::of(*exchange->route.resource, exchange->form, exchange->target);
   if (!rendering) return exchange->fail(rendering.error());
-  Page page{*std::move(rendering), *std::move(selection), options->limit, std::nullopt, {}};
+  Page page{*std::move(rendering), *std::move(selection), options->limit, std::nullopt, {}, core_.now.wall};
   if (!options->continue_token.empty()) {
     const Result<ContinueToken> token = decode_continue(options->continue_token);
     if (!token) return exchange->fail(token.error());
     page.at = token->revision;
     page.start_after = token->start_after;
+    page.began = token->began;
     const Origin& origin = origin_of(*exchange);
     const store::Revision at = token->revision.value_or(store::Revision(0));
     const bool is_unknown = at > origin.revision() && !origin.store().is_shared();
     const bool is_compacted = token->revision && at < origin.store().compacted();
-    if (is_unknown || is_compacted) return fail_expired(*exchange, page.start_after);
+    const bool is_old = token->began && token_life_ > Duration::zero() && *token->began + token_life_ < core_.now.wall;
+    if (is_unknown || is_compacted || is_old) return fail_expired(*exchange, page.start_after);
     return when_reached(exchange, at,
                         [this, exchange, page = std::move(page)]() mutable { show(exchange, std::move(page)); });
   }
@@ -210,7 +212,7 @@ api::StatusResult<std::vector<ObjectPtr>> Reader::select(const Resource& resourc
 }
 
 /// True if the page visits more than kLongList objects, or more than kLongListBytes of them.
-bool Reader::looks_at_much(const ResourceCache& cache, const Page& page) {
+bool Reader::visits_many(const ResourceCache& cache, const Page& page) {
   const bool first_ones = page.selection.is_everything() && page.limit != 0;
   ListSize size;
   visit_candidates(cache, page.selection, page.start_after, [&](const ObjectPtr& object) {
@@ -241,7 +243,7 @@ std::shared_ptr<ObjectSource> Reader::objects_of(const Exchange& exchange, const
 
 void Reader::show(const ExchangePtr& exchange, Page page) {
   const ResourceCache& cache = core_.cache.of(*exchange->route.resource);
-  const bool is_long = looks_at_much(cache, page);
+  const bool is_long = visits_many(cache, page);
   if (is_long && !long_reads_.has_place(reader_of(*exchange))) {
     const bool waits = long_reads_.wait(reader_of(*exchange), [this, exchange, page = std::move(page)] {
       if (!exchange->finished()) show(exchange, page);
@@ -255,7 +257,8 @@ void Reader::show(const ExchangePtr& exchange, Page page) {
   warn_of_unreadable(*exchange, cache, page.selection.key_prefix());
   if (has_webhook(*exchange->route.resource)) return show_converted(exchange, std::move(page), at, is_long);
   std::shared_ptr<ObjectSource> objects = objects_of(*exchange, page, at);
-  begin(ListJob(exchange, {std::move(page.rendering), std::move(page.selection), page.limit, at}, std::move(objects)),
+  begin(ListJob(exchange, {std::move(page.rendering), std::move(page.selection), page.limit, at, page.began},
+                std::move(objects)),
         is_long);
 }
 
@@ -287,7 +290,7 @@ void Reader::show_page(const ExchangePtr& exchange, Page page, store::Revision a
   if (!converted) return exchange->fail(converted.error());
   std::vector<ObjectPtr> objects = *std::move(converted);
   objects.insert(objects.end(), behind.begin(), behind.end());
-  begin(ListJob(exchange, {std::move(page.rendering), std::move(page.selection), page.limit, at},
+  begin(ListJob(exchange, {std::move(page.rendering), std::move(page.selection), page.limit, at, page.began},
                 std::make_shared<GivenObjects>(std::move(objects))),
         is_long);
 }
@@ -298,19 +301,19 @@ void Reader::show_from_store(const ExchangePtr& exchange, Page page) {
   const Resource& resource = core_.cache.of(*exchange->route.resource).resource();
   store::Range range{resource.storage + page.selection.key_prefix(),
                      page.start_after.empty() ? std::string() : resource.storage + page.start_after, 0, page.at};
-  origin_of(*exchange).store().range(
-      std::move(range), [this, exchange, &resource, page = std::move(page)](Result<store::RangeResult> result) mutable {
-        if (exchange->finished()) return;
-        if (!result) {
-          const bool gone = result.error().code == ErrorCode::kExpired;
-          return gone ? fail_expired(*exchange, page.start_after) : exchange->fail(result.error());
-        }
-        ListSize size;
-        for (const store::Entry& entry : result->entries) size.add(entry.value->size());
-        begin(ListJob(exchange, {std::move(page.rendering), std::move(page.selection), page.limit, *page.at}, resource,
-                      std::move(result->entries)),
-              size.is_long());
-      });
+  origin_of(*exchange).store().range(std::move(range), [this, exchange, &resource, page = std::move(page)](
+                                                           Result<store::RangeResult> result) mutable {
+    if (exchange->finished()) return;
+    if (!result) {
+      const bool gone = result.error().code == ErrorCode::kExpired;
+      return gone ? fail_expired(*exchange, page.start_after) : exchange->fail(result.error());
+    }
+    ListSize size;
+    for (const store::Entry& entry : result->entries) size.add(entry.value->size());
+    begin(ListJob(exchange, {std::move(page.rendering), std::move(page.selection), page.limit, *page.at, page.began},
+                  resource, std::move(result->entries)),
+          size.is_long());
+  });
 }
 
 void Reader::begin(ListJob job, bool is_long) {
@@ -328,10 +331,10 @@ void Reader::begin(ListJob job, bool is_long) {
       long_reads_.give_back(id);
     });
   }
-  go_on(held, place);
+  run_slices(held, place);
 }
 
-void Reader::go_on(const std::shared_ptr<ListJob>& job, std::optional<LongReads::Id> place) {
+void Reader::run_slices(const std::shared_ptr<ListJob>& job, std::optional<LongReads::Id> place) {
   slices_.add([this, job, place](SliceBudget& budget) {
     switch (job->step(budget, core_.now.wall)) {
       case ListJob::Step::kMore:
@@ -351,7 +354,7 @@ void Reader::wait_for_client(const std::shared_ptr<ListJob>& job, LongReads::Id 
   long_reads_.pause(place);
   paused_.emplace(place, job);
   // The callback is called between events and without a time; the timer provides one.
-  job->exchange()->when_below(kGoOnBelow,
+  job->exchange()->when_below(kResumeBelow,
                               [this, place] { core_.timers.at(core_.now.mono, [this, place] { resume(place); }); });
 }
 
@@ -359,7 +362,7 @@ void Reader::resume(LongReads::Id place) {
   const auto job = paused_.extract(place);
   if (!job) return;
   long_reads_.resume(place);
-  go_on(job.mapped(), place);
+  run_slices(job.mapped(), place);
 }
 
 void Reader::answer(const ExchangePtr& exchange, const Rendering& rendering, std::vector<ObjectPtr> objects) {

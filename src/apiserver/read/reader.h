@@ -24,17 +24,24 @@ namespace spillway::apiserver {
 
 class Reader {
  public:
-  Reader(Core& core, WatchHub& hub, SliceQueue& slices, LongReads& long_reads)
-      : core_(core), hub_(hub), slices_(slices), long_reads_(long_reads), items_(core.timers, core.now) {}
+  /// `token_life`: time after the first page of a list in which its continue tokens are valid; 0: as long as the store
+  /// keeps their revision.
+  Reader(Core& core, WatchHub& hub, SliceQueue& slices, LongReads& long_reads, Duration token_life)
+      : core_(core),
+        hub_(hub),
+        slices_(slices),
+        long_reads_(long_reads),
+        token_life_(token_life),
+        items_(core.timers, core.now) {}
 
   void get(const ExchangePtr& exchange);
   void list(const ExchangePtr& exchange);
   void watch(const ExchangePtr& exchange);
 
-  /// One object as the answer, converted first if a webhook has to do that.
+  /// Answers with one object, converted first if its kind has a conversion webhook.
   void show_object(const ExchangePtr& exchange, const Rendering& rendering, const ObjectPtr& object, int code);
 
-  /// A list of these objects as the answer.
+  /// Answers with a list of these objects.
   void answer(const ExchangePtr& exchange, const Rendering& rendering, std::vector<ObjectPtr> objects);
 
   /// Items of lists that are kept for other lists.
@@ -54,6 +61,7 @@ class Reader {
     std::size_t limit = 0;
     std::optional<store::Revision> at;  // nullopt: the present
     std::string start_after;
+    std::optional<WallTime> began;  // the time of the list's first page
   };
 
   using Ready = std::move_only_function<void()>;
@@ -66,7 +74,7 @@ class Reader {
 
   Origin& origin_of(const Exchange& exchange) const { return core_.cache.of(*exchange.route.resource).origin(); }
 
-  static bool looks_at_much(const ResourceCache& cache, const Page& page);
+  static bool visits_many(const ResourceCache& cache, const Page& page);
   void show(const ExchangePtr& exchange, Page page);
   using Conversion = api::StatusResult<std::vector<ObjectPtr>>;
 
@@ -80,7 +88,7 @@ class Reader {
   std::shared_ptr<ObjectSource> objects_of(const Exchange& exchange, const Page& page, store::Revision at);
   void begin(ListJob job, bool is_long);
   /// `place`: the place of a long list.
-  void go_on(const std::shared_ptr<ListJob>& job, std::optional<LongReads::Id> place);
+  void run_slices(const std::shared_ptr<ListJob>& job, std::optional<LongReads::Id> place);
   void wait_for_client(const std::shared_ptr<ListJob>& job, LongReads::Id place);
   void resume(LongReads::Id place);
 
@@ -88,6 +96,7 @@ class Reader {
   WatchHub& hub_;
   SliceQueue& slices_;
   LongReads& long_reads_;
+  Duration token_life_;
   EncodedItems items_;
   std::map<LongReads::Id, std::shared_ptr<ListJob>> paused_;  // lists that wait for their clients
 

@@ -268,7 +268,7 @@ std::string Rendering::end_list(const ListMeta& meta, std::string text) const {
 
 std::size_t Rendering::cost(const StoredObject& object) const {
   const bool is_at_hand = is_copied() || (object.protobuf_item && shares_items());
-  return kLookCost + object.text->size() / (is_at_hand ? kCopyShare : 1);
+  return kVisitCost + object.text->size() / (is_at_hand ? kCopyShare : 1);
 }
 
 std::string Rendering::frame(WatchEventType type, const StoredObject& object, bool columns, WallTime now) const {

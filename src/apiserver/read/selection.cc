@@ -37,17 +37,17 @@ std::size_t match_steps(const api::LabelSelector& selector) {
 
 api::Status too_long_selector() {
   return api::Status(make_error(ErrorCode::kRequestEntityTooLarge,
-                                "the selector has too many terms for so many objects: use a shorter one"));
+                                "the selector has too many terms for this number of objects: use a shorter one"));
 }
 
 std::size_t Selection::steps() const {
   return fields.size() + match_steps(labels);
 }
 
-std::size_t Selection::look_cost() const {
-  std::size_t cost = kLookCost + kLookCost * fields.size() / 4;
+std::size_t Selection::visit_cost() const {
+  std::size_t cost = kVisitCost + kVisitCost * fields.size() / 4;
   for (const api::LabelRequirement& requirement : labels.requirements) {
-    cost += kLookCost / 4 + requirement.values.size();
+    cost += kVisitCost / 4 + requirement.values.size();
   }
   return cost;
 }

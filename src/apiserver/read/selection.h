@@ -47,7 +47,7 @@ struct Selection {
   /// Steps of one match, at most: one for each term and for each eight values.
   std::size_t steps() const;
   /// The cost of one match in a slice (SliceBudget), as much as so many bytes of text.
-  std::size_t look_cost() const;
+  std::size_t visit_cost() const;
 
   friend bool operator==(const Selection&, const Selection&) = default;
 

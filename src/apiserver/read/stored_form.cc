@@ -16,7 +16,7 @@ using api::Json;
 
 constexpr std::string_view kEncrypted = "k8s:enc:";
 constexpr std::string_view kCbor = "\xd9\xd9\xf7";
-constexpr std::size_t kFieldsTold = 8;
+constexpr std::size_t kFieldsReported = 8;
 
 Error unreadable(std::string why) {
   return Error{ErrorCode::kInvalid, std::move(why), {}};
@@ -127,15 +127,15 @@ api::Status unknown_fields_status(std::string_view store_key, const std::vector<
   return make_error(ErrorCode::kInternalError,
                     "Internal error occurred: StorageError: {} was stored by a newer version: a write would lose what "
                     "this one does not know ({}); --storage-drop-unknown-fields allows it",
-                    store_key, joined(fields, kFieldsTold));
+                    store_key, joined(fields, kFieldsReported));
 }
 
 std::string left_out_warning(const std::vector<std::string>& store_keys) {
-  return fmt::format("objects that cannot be read are left out: {}", joined(store_keys, kLeftOutTold));
+  return fmt::format("the list lacks objects that cannot be decoded: {}", joined(store_keys, kLeftOutReported));
 }
 
 std::string unknown_fields_warning(const std::vector<std::string>& fields) {
-  return fmt::format("stored by a newer version: not shown: {}", joined(fields, kFieldsTold));
+  return fmt::format("stored by a newer version: not shown: {}", joined(fields, kFieldsReported));
 }
 
 }  // namespace spillway::apiserver

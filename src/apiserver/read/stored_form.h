@@ -25,15 +25,15 @@ enum class StorageMediaType : std::uint8_t { kJson, kProtobuf };
 std::string_view to_string(StorageMediaType type);
 
 struct StorageOptions {
-  std::optional<StorageMediaType> media_type;  // nullopt: as what is there, of an empty store JSON
-  bool drop_unknown_fields = false;            // Objects with such fields may be written, without these fields.
+  std::optional<StorageMediaType> media_type;  // nullopt: the form of the first stored objects; JSON for an empty store
+  bool drop_unknown_fields = false;            // objects with unknown fields may be written, which drops these fields
   Duration event_ttl = hours(1);               // time from the last write of an Event to its deletion
 };
 
-/// A value as it was read.
+/// A stored value, decoded.
 struct AtRest {
   api::Json document;                       // an object, with metadata
-  std::vector<std::string> unknown_fields;  // fields that it does not show: "spec.foo", "field 99 of core/v1.PodSpec"
+  std::vector<std::string> unknown_fields;  // fields that the document lacks: "spec.foo", "field 99 of core/v1.PodSpec"
   StorageMediaType media_type = StorageMediaType::kJson;
   bool is_text = false;  // the bytes are the text of `document`
 };
@@ -53,7 +53,7 @@ api::Status unreadable_status(std::string_view store_key, store::Revision revisi
 api::Status unknown_fields_status(std::string_view store_key, const std::vector<std::string>& fields);
 
 /// Keys that left_out_warning() names.
-inline constexpr std::size_t kLeftOutTold = 5;
+inline constexpr std::size_t kLeftOutReported = 5;
 /// The Warning of a list that lacks what these keys hold.
 std::string left_out_warning(const std::vector<std::string>& store_keys);
 /// The Warning with an object that is not shown as a whole.

@@ -260,7 +260,7 @@ ObjectPtr make_renewed(const StoredObject& object, std::string_view bytes, store
 
 std::string_view metadata_text(const StoredObject& object) {
   const std::string_view text = *object.text;
-  const std::size_t begin = inside_metadata(text) - 1;  // there is one: it holds the resourceVersion
+  const std::size_t begin = inside_metadata(text) - 1;  // always present: the metadata hold a resourceVersion
   std::size_t depth = 0;
   for (std::size_t at = begin; at < text.size();) {
     const char c = text[at];

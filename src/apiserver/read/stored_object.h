@@ -46,7 +46,7 @@ struct Extract {
   bool orphaning = false;   // has the finalizer orphan
   bool finalized = true;    // has no finalizer at all
   bool ready = false;       // has the condition Ready (of pods)
-  /// spec.replicas of what scales pods (of the group apps, and ReplicationControllers).
+  /// spec.replicas of kinds with replicas (group apps, and ReplicationControllers).
   std::int64_t replicas = 1;
 };
 
@@ -66,7 +66,7 @@ struct StoredObject {
   std::string ns;
   std::string name;
   store::Revision revision;
-  store::Revision created;  // the revision that made it
+  store::Revision created;  // revision of the write that made the object
   store::Value text;        // the document, with resourceVersion
   std::size_t version_at = 0;
   std::size_t version_length = 0;
@@ -94,7 +94,7 @@ struct StoredObject {
   /// A copy of the parsed document, or parsed anew; the bytes are this server's or its store's, so they are
   /// well-formed.
   api::Json document() const;
-  /// The same without a copy if the cache keeps it.
+  /// As above, without a copy if the cache keeps the document.
   api::DocumentPtr shared_document() const;
 };
 
@@ -116,7 +116,7 @@ ObjectPtr make_renewed(const StoredObject& object, std::string_view bytes, store
 /// The value of the object's metadata within its text, braces included.
 std::string_view metadata_text(const StoredObject& object);
 
-/// The object with the same content under the revision of its deletion, of which nothing is at rest.
+/// The object under the revision of its deletion. The store holds nothing of it.
 std::shared_ptr<StoredObject> make_last(const StoredObject& object, store::Revision revision);
 
 /// The bytes that are stored of an object: its text without the resourceVersion, or `at_rest`.

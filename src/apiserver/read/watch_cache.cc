@@ -124,7 +124,7 @@ bool ResourceCache::is_reserved(std::string_view name, std::string_view but_for)
   return found != reserved_by_.end() && (found->second.size() > 1 || *found->second.begin() != but_for);
 }
 
-void ResourceCache::tell_pins(const std::string& key, const ObjectPtr& previous) {
+void ResourceCache::notify_pins(const std::string& key, const ObjectPtr& previous) {
   bool gone = false;
   for (const std::weak_ptr<Pin>& pin : pins_) {
     if (const auto held = pin.lock()) {
@@ -138,7 +138,7 @@ void ResourceCache::tell_pins(const std::string& key, const ObjectPtr& previous)
 
 void ResourceCache::put(const ObjectPtr& object) {
   ObjectPtr& slot = objects_[object->key];
-  if (!pins_.empty()) tell_pins(object->key, slot);
+  if (!pins_.empty()) notify_pins(object->key, slot);
   if (slot) {
     index(*slot, nullptr);
     slot->parsed = nullptr;
@@ -153,7 +153,7 @@ void ResourceCache::put(const ObjectPtr& object) {
 void ResourceCache::erase(const std::string& key) {
   const auto found = objects_.find(key);
   if (found == objects_.end()) return;
-  if (!pins_.empty()) tell_pins(key, found->second);
+  if (!pins_.empty()) notify_pins(key, found->second);
   index_reserved(*found->second, nullptr);
   index(*found->second, nullptr);
   found->second->parsed = nullptr;
@@ -299,7 +299,7 @@ void WatchCache::fill(ResourceCache& cache, const store::RangeResult& state) {
   cache.loaded_to_ = state.revision;
   for (const store::Change& change : changes) apply(origin, change);
   cache.horizon_ = cache.state_horizon_ = cache.filled_to_ = state.revision;
-  origin.revision_ = reached;  // other origins are not that far
+  origin.revision_ = reached;  // filling one cache does not advance its store
 }
 
 /// Decodes objects by the present schema again, from the stored values: the earlier schema may have hidden parts of
@@ -371,7 +371,7 @@ void WatchCache::load(Origin& origin, const store::RangeResult& state, store::Re
     if (cache == nullptr) continue;
     Result<ObjectPtr> object = object_of(*cache, entry.key, entry.value, entry.mod_revision, entry.create_revision);
     if (!object) {
-      note_unreadable(*cache, entry.key, entry.mod_revision, std::move(object.error()));
+      mark_unreadable(*cache, entry.key, entry.mod_revision, std::move(object.error()));
       continue;
     }
     cache->put(*object);
@@ -393,7 +393,7 @@ std::optional<StorageMediaType> WatchCache::media_type_at_rest() const {
 }
 
 /// Hides the previous value, without a deletion event: the object is not gone.
-void WatchCache::note_unreadable(ResourceCache& cache, const std::string& store_key, store::Revision revision,
+void WatchCache::mark_unreadable(ResourceCache& cache, const std::string& store_key, store::Revision revision,
                                  Error cause) {
   const std::string key = store_key.substr(cache.resource().storage.size());
   Unreadable& value = cache.unreadable_[key];
@@ -455,7 +455,7 @@ void WatchCache::forget_deletion(const std::string& store_key) {
 }
 
 /// Ends an object that no reader has seen: no watch removes it, but a resuming watch may have seen it.
-void WatchCache::note_unseen(ResourceCache& cache, const store::Change& change) {
+void WatchCache::record_unseen(ResourceCache& cache, const store::Change& change) {
   if (cache.resource().keeps_history || !change.previous) return;
   Result<ObjectPtr> last = read_object(cache.resource(), change.key.substr(cache.resource().storage.size()),
                                        change.previous, change.revision, change.create_revision);
@@ -481,13 +481,13 @@ void WatchCache::apply(Origin& origin, const store::Change& change) {
   if (event->previous) drop_parsed(*event->previous);
   if (change.value) {
     Result<ObjectPtr> object = object_of(*cache, change.key, change.value, change.revision, change.create_revision);
-    if (!object) return note_unreadable(*cache, change.key, change.revision, std::move(object.error()));
+    if (!object) return mark_unreadable(*cache, change.key, change.revision, std::move(object.error()));
     if (const auto bad = cache->unreadable_.extract(key)) event->previous = bad.mapped().last;
     event->object = *object;
     cache->put(*object);
   } else {
     if (const auto bad = cache->unreadable_.extract(key)) event->previous = bad.mapped().last;
-    if (!event->previous) return note_unseen(*cache, change);
+    if (!event->previous) return record_unseen(*cache, change);
     if (const auto found = expected_deletions_.find(change.key); found != expected_deletions_.end()) {
       auto last = make_object(key, found->second.text, change.revision, std::move(found->second.meta));
       last->created = event->previous->created;
@@ -516,7 +516,7 @@ void WatchCache::on_reached(Origin& origin, store::Revision revision) {
 void WatchCache::rebase(Origin& origin, const store::RangeResult& state) {
   for (const auto& cache : caches_) {
     if (&cache->origin() != &origin) continue;
-    cache->is_filling_ = false;  // everything that it waits for has arrived
+    cache->is_filling_ = false;  // all awaited changes have arrived
     cache->waiting_.clear();
   }
   std::vector<store::Change> changes;

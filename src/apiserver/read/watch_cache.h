@@ -33,7 +33,7 @@ namespace spillway::apiserver {
 /// One committed write of one object.
 struct CacheEvent {
   store::Revision revision;
-  Instant at;          // when this server saw it
+  Instant at;          // time at which this server received the change
   ObjectPtr object;    // null: deleted
   ObjectPtr previous;  // null: created
   ObjectPtr last;      // for a deletion: the final content under the deletion's revision
@@ -53,10 +53,10 @@ struct StateChange {
 struct Unreadable {
   store::Revision revision;
   std::string cause;
-  ObjectPtr last;  // the object as it could be read before; may be null
+  ObjectPtr last;  // the last readable state of the object; may be null
 };
 
-/// The objects of one resource and their history.
+/// Current objects and history of one resource.
 class ResourceCache {
  public:
   /// Receives the previous value of an object before each change.
@@ -78,10 +78,10 @@ class ResourceCache {
   /// True for a custom kind that is not served: the cache is empty and follows no events.
   bool is_detached() const { return custom_ == nullptr && kept_ != nullptr; }
 
-  /// The objects that were there before it was attached are being read.
+  /// True while the objects that existed before the resource was attached are being read.
   bool is_filling() const { return is_filling_; }
 
-  /// The store of its objects.
+  /// The store that holds the objects.
   Origin& origin() const { return origin_; }
 
   const ObjectMap& objects() const { return objects_; }
@@ -91,7 +91,7 @@ class ResourceCache {
   /// Unreadable values, by key.
   const std::map<std::string, Unreadable, std::less<>>& unreadable() const { return unreadable_; }
 
-  /// nullptr: the object can be read, or there is none.
+  /// The object that cannot be decoded; nullptr: it can, or there is none.
   const Unreadable* find_unreadable(std::string_view key) const;
 
   /// True if on_node() can answer: of a built-in kind the first selectable field is spec.nodeName. The fields of a
@@ -119,10 +119,10 @@ class ResourceCache {
   /// Events with revision > `after`, oldest first; covers(after) must hold.
   std::vector<EventPtr> events_after(store::Revision after) const;
 
-  /// The events that are known, oldest first.
+  /// The remembered events, oldest first.
   const std::deque<EventPtr>& history() const { return ring_; }
 
-  /// True if changes_since() knows.
+  /// True if changes_since() can answer.
   bool covers_state(store::Revision after) const { return !resource_->keeps_history && after >= state_horizon_; }
 
   /// The last change of each object that was changed or deleted after `after`, by revision; of what has been created
@@ -141,7 +141,7 @@ class ResourceCache {
   friend class WatchCache;
 
   void put(const ObjectPtr& object);
-  void tell_pins(const std::string& key, const ObjectPtr& previous);
+  void notify_pins(const std::string& key, const ObjectPtr& previous);
   void erase(const std::string& key);
   void index(const StoredObject& object, const ObjectPtr& value);
   void index_reserved(const StoredObject& object, const ObjectPtr& value);
@@ -153,10 +153,11 @@ class ResourceCache {
   Origin& origin_;
   std::size_t index_;
   CustomKindPtr custom_;  // null: built in, or detached
-  CustomKindPtr kept_;    // the last one of a detached one, which owns `resource_`
+  CustomKindPtr kept_;    // the last kind of a detached cache, which owns `resource_`
   bool is_filling_ = false;
-  std::vector<store::Change> waiting_;  // changes that arrive while it is filled
-  store::Revision filled_to_;           // changes up to here are in it, even if the store has not reported them yet
+  std::vector<store::Change> waiting_;  // changes that arrive while the cache is filled
+  // the cache contains changes up to this revision, even if the store has not reported them yet
+  store::Revision filled_to_;
   ObjectMap objects_;
   std::map<std::string, Unreadable, std::less<>> unreadable_;
   std::map<std::string, ObjectMap, std::less<>> by_node_;
@@ -166,7 +167,7 @@ class ResourceCache {
   std::deque<EventPtr> ring_;
   std::size_t ring_bytes_ = 0;
   store::Revision horizon_;
-  store::Revision loaded_to_;  // events up to here have no previous states
+  store::Revision loaded_to_;  // events up to this revision have no previous states
   // without history
   std::map<store::Revision, ObjectPtr> by_revision_;
   std::deque<EventPtr> deletions_;
@@ -226,11 +227,11 @@ class WatchCache {
   /// Bytes on their way to the store, with their document and its extract, so that they are not parsed again.
   /// `checked`: as of StoredObject.
   void expect(const store::Value& value, Extract meta, api::Json document, bool checked);
-  /// The same for bytes that differ from an object's in the values of times alone.
+  /// Announces bytes on their way to the store that differ from an object in the values of times alone.
   void expect_renewal(const store::Value& value, ObjectPtr renewed, std::optional<api::Json> document);
   /// A deletion in flight: the content that its event is to show.
   void expect_deletion(const std::string& store_key, std::string final_text, Extract meta);
-  /// The write of these bytes has ended, either way.
+  /// The write of these bytes has ended, with success or not.
   void forget(const store::Value& value);
   void forget_deletion(const std::string& store_key);
 
@@ -268,13 +269,13 @@ class WatchCache {
   void on_reached(Origin& origin, store::Revision revision);
   void on_watch_end(Origin& origin, const Error& error);
   ResourceCache* cache_of_key(std::string_view store_key);
-  /// nullptr: no resource of that store has such keys.
+  /// The resource with such keys in that store; nullptr: there is none.
   ResourceCache* cache_of_key(const Origin& origin, std::string_view store_key);
   Result<ObjectPtr> object_of(const ResourceCache& cache, const std::string& store_key, const store::Value& value,
                               store::Revision revision, store::Revision created);
-  void note_unreadable(ResourceCache& cache, const std::string& store_key, store::Revision revision, Error cause);
+  void mark_unreadable(ResourceCache& cache, const std::string& store_key, store::Revision revision, Error cause);
   void apply(Origin& origin, const store::Change& change);
-  void note_unseen(ResourceCache& cache, const store::Change& change);
+  void record_unseen(ResourceCache& cache, const store::Change& change);
 
   Listener& listener_;
   std::vector<std::unique_ptr<Origin>> origins_;

@@ -21,7 +21,7 @@ constexpr std::size_t kPendingMax = 10'000;
 // Events of one watch whose objects go to the webhook together.
 constexpr std::size_t kPendingAtOnce = 100;
 constexpr Duration kLagMax = seconds(10);
-constexpr Duration kStartMax = seconds(60);  // until what a watch starts with has been sent
+constexpr Duration kStartMax = seconds(60);  // until the initial events of a watch have been sent
 constexpr Duration kBookmarkEvery = seconds(60);
 constexpr Duration kBookmarkBeforeEnd = seconds(1);
 constexpr Duration kLifeMin = minutes(30);  // for watches without a time-out: between this and twice as long
@@ -73,14 +73,14 @@ class WatchHub::Frames {
     bool columns;
     Rendering rendering;
     std::shared_ptr<const std::string> text;
-    api::WatchDocumentPtr document;  // null: not at hand
+    api::WatchDocumentPtr document;  // null: not available
   };
 
   const Line& line(WatchEventType type, const Rendering& rendering, bool columns) {
     for (const Line& line : lines_) {
       if (line.type == type && line.columns == columns && line.rendering == rendering) return line;
     }
-    const ObjectPtr& object = type == WatchEventType::kDeleted ? leaving() : event_->object;
+    const ObjectPtr& object = type == WatchEventType::kDeleted ? deleted() : event_->object;
     auto text = std::make_shared<const std::string>(rendering.frame(type, *object, columns, now_));
     lines_.push_back({type, columns, rendering, std::move(text), document_of(type, rendering, *object)});
     return lines_.back();
@@ -95,17 +95,17 @@ class WatchHub::Frames {
   }
 
   /// The object of a DELETED event: the old content under the new revision.
-  const ObjectPtr& leaving() {
+  const ObjectPtr& deleted() {
     if (event_->last) return event_->last;
-    if (!leaving_) leaving_ = make_last(*event_->previous, event_->revision);
-    return leaving_;
+    if (!deleted_) deleted_ = make_last(*event_->previous, event_->revision);
+    return deleted_;
   }
 
   EventPtr event_;
   WallTime now_;
   std::uint64_t id_;
   bool selects_alike_ = false;
-  ObjectPtr leaving_;
+  ObjectPtr deleted_;
   std::vector<Line> lines_;
 };
 
@@ -170,7 +170,8 @@ void WatchHub::open(ExchangePtr exchange, Rendering rendering, Selection selecti
                                              .user = {}});
   Exchange& with = *watch->exchange;
   watch->cache = &core_.cache.of(*with.route.resource);
-  if (watch->cache->is_detached()) return with.fail(api::unknown_resource_status());  // removed while this waited
+  // the kind was removed while the request waited
+  if (watch->cache->is_detached()) return with.fail(api::unknown_resource_status());
   watch->converts = has_webhook(*with.route.resource);
   watch->user = watched_for(with.user().name);
   if (const std::string_view refusal = take(shared, watch->user); !refusal.empty()) {
@@ -276,7 +277,7 @@ void WatchHub::catch_up(const WatchPtr& watch, const StartPtr& start) {
       }
       alive->behind = false;
       alive->lag.since = core_.now.mono;
-      if (const auto standing = std::exchange(alive->exchange->on_standing, nullptr)) standing();
+      if (const auto release_seats = std::exchange(alive->exchange->release_seats, nullptr)) release_seats();
     }
     if (start->place) long_reads_.give_back(*start->place);
     return true;
@@ -304,11 +305,11 @@ bool WatchHub::send_state(Watch& watch, Start& start, SliceBudget& budget) {
 bool WatchHub::send_objects(Watch& watch, Start& start, SliceBudget& budget) {
   if (!start.objects) return true;
   std::string chunk;
-  const std::size_t look_cost = watch.shared->selection.look_cost();
+  const std::size_t visit_cost = watch.shared->selection.visit_cost();
   const bool all = start.objects->visit([&](const ObjectPtr& object) {
     const bool matches = watch.shared->selection.matches(*object);
     if (chunk.size() >= kChunkBytes && !write(watch, std::exchange(chunk, {}))) return false;
-    if (!budget.take(look_cost + (matches ? watch.rendering.cost(*object) : 0))) return false;
+    if (!budget.take(visit_cost + (matches ? watch.rendering.cost(*object) : 0))) return false;
     if (!matches) return true;
     chunk += watch.rendering.frame(WatchEventType::kAdded, *object, !std::exchange(watch.columns_sent, true),
                                    core_.now.wall);
@@ -323,13 +324,13 @@ bool WatchHub::send_objects(Watch& watch, Start& start, SliceBudget& budget) {
 
 bool WatchHub::send_changes(Watch& watch, Start& start, SliceBudget& budget) {
   std::string chunk;
-  const std::size_t look_cost = watch.shared->selection.look_cost();
+  const std::size_t visit_cost = watch.shared->selection.visit_cost();
   bool left = true;
   for (; left && start.next < start.changes.size(); ++start.next) {
     const auto& [of, object] = start.changes[start.next];
     const bool matches = watch.shared->selection.matches(*object);
     left = watch.exchange->waiting_bytes() < kAheadMax &&
-           budget.take(look_cost + (matches ? watch.rendering.cost(*object) : 0));
+           budget.take(visit_cost + (matches ? watch.rendering.cost(*object) : 0));
     if (!left) break;
     if (!matches) continue;
     chunk += watch.rendering.frame(type_of(of), *object, !std::exchange(watch.columns_sent, true), core_.now.wall);
@@ -358,11 +359,11 @@ bool WatchHub::send_history(Watch& watch, Start& start, SliceBudget& budget) {
     if (write(watch, watch.rendering.error_frame(status))) end(watch);
     return true;
   }
-  const std::size_t look_cost = watch.shared->selection.look_cost();
+  const std::size_t visit_cost = watch.shared->selection.visit_cost();
   for (const EventPtr& event : watch.cache->events_after(watch.sent)) {
     if (watch.closed) return true;
     const bool left = watch.exchange->waiting_bytes() < kAheadMax &&
-                      budget.take(look_cost + watch.rendering.cost(event->object ? *event->object : *event->last));
+                      budget.take(visit_cost + watch.rendering.cost(event->object ? *event->object : *event->last));
     if (!left && event->revision != watch.sent) return false;  // a revision is not cut
     Frames frames(event, core_.now.wall, ++frames_);
     deliver(watch, frames);
@@ -475,7 +476,7 @@ void WatchHub::send_converted(Watch& watch, const std::vector<EventPtr>& events,
 }
 
 void WatchHub::send_event(Watch& watch, Frames& frames) {
-  judge(*watch.shared, frames);
+  match(*watch.shared, frames);
   const bool was = watch.shared->was;
   const bool is = watch.shared->is;
   if (!was && !is) return;
@@ -488,8 +489,8 @@ void WatchHub::send_event(Watch& watch, Frames& frames) {
   if (!watch.exchange->write_event(line.text, line.document)) end(watch);
 }
 
-void WatchHub::judge(Shared& shared, const Frames& frames) {
-  if (std::exchange(shared.judged, frames.id()) == frames.id()) return;
+void WatchHub::match(Shared& shared, const Frames& frames) {
+  if (std::exchange(shared.matched, frames.id()) == frames.id()) return;
   const CacheEvent& event = frames.event();
   matches_ += (event.previous ? 1U : 0U) + (event.object && !frames.selects_alike() ? 1U : 0U);
   shared.was = event.previous && shared.selection.matches(*event.previous);

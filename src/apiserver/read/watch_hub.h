@@ -52,9 +52,9 @@ class WatchHub {
   void on_event(const ResourceCache& cache, const EventPtr& event);
   /// Ends every watch: clients resume by resourceVersion.
   void end_all();
-  /// The same for watches of objects in that store.
+  /// Ends the watches of objects in that store.
   void end_all(const Origin& origin);
-  /// The same for watches of one resource.
+  /// Ends the watches of one resource.
   void end_all(const ResourceCache& cache);
 
   std::size_t open_count() const { return watches_.size(); }
@@ -84,7 +84,7 @@ class WatchHub {
     std::size_t hash = 0;
     std::size_t steps = 0;                       // terms that count against the bounds
     std::map<std::string, std::size_t> watches;  // by user
-    std::uint64_t judged = 0;                    // the frames that `was` and `is` are about
+    std::uint64_t matched = 0;                   // the frames that `was` and `is` are about
     bool was = false;
     bool is = false;
   };
@@ -98,7 +98,7 @@ class WatchHub {
     SharedPtr shared;
     std::string user;  // the user charged for its steps
     const ResourceCache* cache = nullptr;
-    store::Revision from;  // events up to here are not for it
+    store::Revision from;  // events up to this revision are not sent to the watch
     store::Revision sent;  // everything before has been sent or did not match; more of this revision may follow
     bool behind = false;   // the watch reads its start: events are not sent to it yet
     bool columns_sent = false;
@@ -125,11 +125,11 @@ class WatchHub {
 
   /// The state a watch starts with or resumes by, as far as it has not been sent.
   struct Start {
-    std::shared_ptr<ObjectSource> objects;  // null: sent, or there are none
-    std::vector<StateChange> changes;       // by which it resumes
+    std::shared_ptr<ObjectSource> objects;  // null: all initial objects were sent, or there are none
+    std::vector<StateChange> changes;       // changes that are sent to a watch that resumes
     std::size_t next = 0;                   // the first in `changes` that has not been sent
-    bool marker = false;                    // a bookmark marks its end
-    std::optional<LongReads::Id> place;     // for a long one
+    bool marker = false;                    // a bookmark marks the end of the initial events
+    std::optional<LongReads::Id> place;     // the watch's place among the long reads
   };
 
   using Conversion = api::StatusResult<std::vector<ObjectPtr>>;
@@ -141,7 +141,7 @@ class WatchHub {
   /// Counts a watch of this user. Returns why there may be no more; empty: it counts until give_back().
   std::string_view take(const SharedPtr& shared, const std::string& user);
   void give_back(const SharedPtr& shared, const std::string& user);
-  void judge(Shared& shared, const Frames& frames);
+  void match(Shared& shared, const Frames& frames);
   void start_from_state(const WatchPtr& watch, bool marker);
   Start state_of(Watch& watch, bool marker) const;
   void catch_up(const WatchPtr& watch, const StartPtr& start);

@@ -19,12 +19,12 @@ class AnswerObserver {
     std::string_view body = {};
     std::string_view content_type = {};
     bool composed = false;   // the body is JSON that this server has written, in one line
-    bool in_pieces = false;  // the body has gone in pieces and is not at hand; it is longer than body_bytes_wanted()
+    bool in_pieces = false;  // the body was sent in pieces and is not available, or is longer than body_bytes_wanted()
   };
 
   virtual ~AnswerObserver() = default;
 
-  /// Up to how many bytes it wants to see the body of an answer.
+  /// The largest body that the observer wants to see.
   virtual std::size_t body_bytes_wanted() const { return 0; }
 
   /// The authorizer's decision.

@@ -7,7 +7,9 @@
 #include "base/check.h"
 #include "yaml/yaml_document.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -49,9 +51,13 @@ std::string restoring_words(const std::string& complaint) {
   return complaint;
 }
 
+/// Adds the warnings behind those of the request, such as the one of a deprecated version. A patch that is applied
+/// again to a newer object adds nothing new.
 void warn(const api::TypedDocument& document, FieldValidation validation, std::vector<std::string>& warnings) {
   if (validation != FieldValidation::kWarn) return;
-  warnings = api::field_warnings(document);
+  std::vector<std::string> added = api::field_warnings(document);
+  if (!std::ranges::search(warnings, added).empty()) return;
+  std::ranges::move(added, std::back_inserter(warnings));
 }
 
 }  // namespace
@@ -113,8 +119,8 @@ Result<api::TypedDocument> read_typed(const api::Request& request, const api::Ty
 
 namespace {
 
-StatusResult<Json> judged(Result<api::TypedDocument> document, const api::Type& type, FieldValidation validation,
-                          std::vector<std::string>& warnings) {
+StatusResult<Json> validated(Result<api::TypedDocument> document, const api::Type& type, FieldValidation validation,
+                             std::vector<std::string>& warnings) {
   if (!document) return document.error();
   if (validation == FieldValidation::kStrict) {
     if (const std::string complaint = api::strict_text(*document); !complaint.empty()) {
@@ -137,13 +143,13 @@ StatusResult<Json> read_object(const api::Request& request, const api::Type& typ
                       "application/json, application/yaml");
   }
   SPILLWAY_TRY_VOID(check_size(request));
-  return judged(read_typed(request, type, format, canonical), type, validation, warnings);
+  return validated(read_typed(request, type, format, canonical), type, validation, warnings);
 }
 
 StatusResult<Json> read_object(const Exchange& exchange, const api::Type& type, FieldValidation validation,
                                std::vector<std::string>& warnings, const Json* canonical) {
   const ReadBody& read = exchange.read_ahead();
-  if (read.object && read.type == &type) return judged(*read.object, type, validation, warnings);
+  if (read.object && read.type == &type) return validated(*read.object, type, validation, warnings);
   return read_object(exchange.request(), type, validation, warnings, canonical);
 }
 

@@ -47,7 +47,7 @@ Result<api::TypedDocument> read_typed(const api::Request& request, const api::Ty
 api::StatusResult<api::Json> read_object(const api::Request& request, const api::Type& type, FieldValidation validation,
                                          std::vector<std::string>& warnings, const api::Json* canonical = nullptr);
 
-/// The same of an exchange; what has been read of its body already is not read again.
+/// The body of an exchange, as above; a body that was parsed already is not parsed again.
 api::StatusResult<api::Json> read_object(const Exchange& exchange, const api::Type& type, FieldValidation validation,
                                          std::vector<std::string>& warnings, const api::Json* canonical = nullptr);
 

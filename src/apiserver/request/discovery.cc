@@ -1,7 +1,10 @@
 #include "apiserver/request/discovery.h"
 
 #include "api/text/base64.h"
+#include "base/followed_version.h"
 #include "base/sha256.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <functional>
@@ -260,7 +263,7 @@ Json Discovery::aggregated_version(std::string_view group, const Version& versio
   return shown;
 }
 
-Json Discovery::aggregated(bool core, std::string_view version) const {
+Json Discovery::aggregated(bool core) const {
   Json::Array items;
   const std::vector<Group> groups =
       core ? std::vector<Group>{{.name = "", .versions = {{.name = "v1"}}}} : all_groups();
@@ -272,15 +275,19 @@ Json Discovery::aggregated(bool core, std::string_view version) const {
     items.push_back(Json::object({{"metadata", std::move(metadata)}, {"versions", std::move(shown)}}));
   }
   return Json::object({{"kind", "APIGroupDiscoveryList"},
-                       {"apiVersion", "apidiscovery.k8s.io/" + std::string(version)},
+                       {"apiVersion", "apidiscovery.k8s.io/v2"},
                        {"metadata", Json::object()},
                        {"items", std::move(items)}});
 }
 
 Json version_document(std::string_view spillway_version) {
   return Json::object({{"major", "1"},
-                       {"minor", "32"},
-                       {"gitVersion", "v1.32.0-spillway." + std::string(spillway_version)},
+                       {"minor", std::to_string(kFollowedMinor)},
+                       {"emulationMajor", "1"},
+                       {"emulationMinor", std::to_string(kFollowedMinor)},
+                       {"minCompatibilityMajor", "1"},
+                       {"minCompatibilityMinor", std::to_string(kFollowedMinor - 1)},
+                       {"gitVersion", fmt::format("{}-spillway.{}", kFollowedVersion, spillway_version)},
                        {"gitCommit", ""},
                        {"gitTreeState", "clean"},
                        {"buildDate", "1970-01-01T00:00:00Z"},

@@ -27,8 +27,8 @@ class Discovery {
   std::optional<api::Json> group(std::string_view name) const;
   /// GET /api/v1 and /apis/GROUP/VERSION; nullopt: not served here.
   std::optional<api::Json> resources(std::string_view group, std::string_view version) const;
-  /// GET /api (`core`) or /apis as APIGroupDiscoveryList of "v2" or "v2beta1".
-  api::Json aggregated(bool core, std::string_view version) const;
+  /// GET /api (`core`) or /apis as APIGroupDiscoveryList of apidiscovery.k8s.io/v2.
+  api::Json aggregated(bool core) const;
 
  private:
   struct Version {
@@ -38,7 +38,7 @@ class Discovery {
 
   struct Group {
     std::string_view name;
-    std::vector<Version> versions;  // the preferred one first
+    std::vector<Version> versions;  // preferred version first
   };
 
   /// All groups but the core group, in the order in which they are shown.

@@ -82,10 +82,10 @@ api::HeaderList Exchange::standard_headers(std::string_view content_type) const 
   for (const std::string& warning : warnings) all += warning.size();
   std::size_t bytes = 0;
   for (const std::string& warning : warnings) {
-    const std::string told = all > kWarningBytesMax ? shortened(warning, kWarningCutBytes) : warning;
-    bytes += told.size();
+    const std::string shown = all > kWarningBytesMax ? shortened(warning, kWarningCutBytes) : warning;
+    bytes += shown.size();
     if (bytes > kWarningBytesMax) break;
-    headers.emplace_back("Warning", warning_value(told));
+    headers.emplace_back("Warning", warning_value(shown));
   }
   return headers;
 }
@@ -108,7 +108,7 @@ void Exchange::answer(int code, std::string body, std::string_view content_type,
 
 void Exchange::answer_with(int code, std::string body, std::string_view content_type, api::HeaderList headers,
                            const api::Json* document) {
-  if (is_settled()) return;
+  if (is_complete()) return;
   if (in_pieces_) return cut();  // too late for another answer
   send({code, with_standard_headers(content_type, std::move(headers)), std::move(body)}, document, false);
 }
@@ -171,7 +171,7 @@ void Exchange::send(api::Response response, const api::Json* document, bool comp
 }
 
 void Exchange::answer(int code, const api::Json& document, api::HeaderList headers) {
-  if (is_settled()) return;
+  if (is_complete()) return;
   if (form.encoding == Encoding::kProtobuf) {
     const api::Type* type = api::protobuf_type(document.string_at({"apiVersion"}), document.string_at({"kind"}));
     if (type != nullptr) {
@@ -184,7 +184,7 @@ void Exchange::answer(int code, const api::Json& document, api::HeaderList heade
 }
 
 void Exchange::answer_object(int code, std::string bytes, api::DocumentPtr document) {
-  if (is_settled()) return;
+  if (is_complete()) return;
   if (form.encoding == Encoding::kProtobuf) {
     return answer_with(code, std::move(bytes), api::kProtobufContentType, {}, document.get());
   }
@@ -197,7 +197,7 @@ void Exchange::answer_object(int code, std::string bytes, api::DocumentPtr docum
 }
 
 void Exchange::fail(const api::Status& status) {
-  if (is_settled()) return;
+  if (is_complete()) return;
   api::HeaderList headers;
   if (status.details && status.details->retry_after_seconds) {
     headers.emplace_back("Retry-After", std::to_string(*status.details->retry_after_seconds));

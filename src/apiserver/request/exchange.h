@@ -35,7 +35,7 @@ class Exchange {
   /// Called once, when the answer is complete or the client is gone; with the HTTP code, 0 if none was sent.
   using Finished = std::function<void(Exchange&, int code)>;
 
-  /// `read`: of this request; not null.
+  /// `read`: the parsed form of this request; not null.
   Exchange(std::uint64_t id, api::Request request, std::shared_ptr<const api::UserInfo> user,
            std::shared_ptr<const ReadRequest> read, std::shared_ptr<api::ResponseSink> sink, std::string audit_id,
            Finished finished);
@@ -86,11 +86,11 @@ class Exchange {
   AnswerForm form;
   std::vector<std::string> warnings;
   Instant started{};
-  std::optional<Instant> dispatched;  // when it was dispatched
-  const FlowMark* flow = nullptr;     // null: unknown
-  std::size_t effort = 0;             // cost so far, in bytes as slices count them (slice_queue.h)
-  RequestSteps steps;                 // steps that wait for others
-  std::function<void()> on_standing;  // a stream has sent what it begins with; may be empty
+  std::optional<Instant> dispatched;     // time of the dispatch
+  std::shared_ptr<const FlowMark> flow;  // null: unknown
+  std::size_t effort = 0;                // cost so far, in bytes as slices count them (slice_queue.h)
+  RequestSteps steps;                    // steps in which the request waits for others
+  std::function<void()> release_seats;   // called when the answer streams or another program works; may be empty
 
   void answer(int code, std::string body, std::string_view content_type, api::HeaderList headers = {});
   /// In the encoding of `form`, where the document's kind has one. JSON ends with a newline and is indented when the
@@ -135,7 +135,7 @@ class Exchange {
   [[nodiscard]] bool write_event(const std::shared_ptr<const std::string>& line, const api::WatchDocumentPtr& event);
   void end();
 
-  /// The client is gone.
+  /// The client has disconnected.
   void abandon();
   /// Hands the sink on, and the observer with it, for an answer that another object writes; the exchange counts as
   /// finished.
@@ -149,8 +149,8 @@ class Exchange {
 
   static const ReadBody kUnread;
 
-  /// True once an answer was given or the client has gone.
-  bool is_settled() const { return sink_ == nullptr && observer_ == nullptr; }
+  /// True once an answer was given or the client has disconnected.
+  bool is_complete() const { return sink_ == nullptr && observer_ == nullptr; }
 
   void answer_with(int code, std::string body, std::string_view content_type, api::HeaderList headers,
                    const api::Json* document);
@@ -163,7 +163,7 @@ class Exchange {
   api::Request request_;
   std::shared_ptr<const api::UserInfo> user_;
   std::shared_ptr<const ReadRequest> read_;
-  std::shared_ptr<const ReadRequest> rerouted_;  // null: it was not
+  std::shared_ptr<const ReadRequest> rerouted_;  // null: the request was not rerouted
   std::shared_ptr<api::ResponseSink> sink_;
   std::string audit_id_;
   Finished finished_;

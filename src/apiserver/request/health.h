@@ -12,7 +12,7 @@
 
 namespace spillway::apiserver {
 
-/// One part of the server, as it is now.
+/// The state of one part of the server at this moment.
 struct HealthCheck {
   /// The remedy for a failure.
   enum class Cure {

@@ -97,11 +97,10 @@ api::StatusResult<DiscoveryForm> negotiate_discovery(std::string_view accept) {
     const Encoding encoding = is_protobuf(media) ? Encoding::kProtobuf : Encoding::kJson;
     if (encoding == Encoding::kJson && !is_json(media)) continue;
     const std::string_view as = media.parameter("as");
-    if (as.empty()) return DiscoveryForm{.aggregated = {}, .encoding = encoding};
-    const std::string_view version = media.parameter("v");
+    if (as.empty()) return DiscoveryForm{.is_aggregated = false, .encoding = encoding};
     if (encoding == Encoding::kJson && as == "APIGroupDiscoveryList" && media.parameter("g") == "apidiscovery.k8s.io" &&
-        (version == "v2" || version == "v2beta1")) {
-      return DiscoveryForm{.aggregated = std::string(version)};
+        media.parameter("v") == "v2") {
+      return DiscoveryForm{.is_aggregated = true};
     }
   }
   return not_acceptable();

@@ -33,7 +33,7 @@ api::StatusResult<AnswerForm> negotiate(std::string_view accept, Encodings encod
 
 /// The form of the answer to a discovery request.
 struct DiscoveryForm {
-  std::string aggregated;  // the version ("v2", "v2beta1") of aggregated discovery, always JSON; empty: plain
+  bool is_aggregated = false;  // apidiscovery.k8s.io/v2, always JSON
   Encoding encoding = Encoding::kJson;
 
   friend bool operator==(const DiscoveryForm&, const DiscoveryForm&) = default;

@@ -127,7 +127,7 @@ const OpenApi::Document* OpenApi::make(const Page& page, SliceBudget& budget) {
   if (page.of == Page::Of::kV3Index) return know_hashes(budget) ? keep(page, make_index()) : nullptr;
   auto making = making_.find(page);
   if (making == making_.end()) making = making_.emplace(page, begin(page)).first;
-  if (!go_on(page, making->second, budget) || !join(page, making->second, budget)) return nullptr;
+  if (!advance(page, making->second, budget) || !join(page, making->second, budget)) return nullptr;
   std::string text = std::move(making->second.text);
   making_.erase(making);
   return keep(page, std::move(text));
@@ -152,7 +152,7 @@ OpenApi::Making OpenApi::begin(const Page& page) const {
 
 /// Makes the waiting schemas, then the next row. The rows are those of the present table: forget_others() is called
 /// first.
-bool OpenApi::go_on(const Page& page, Making& making, SliceBudget& budget) const {
+bool OpenApi::advance(const Page& page, Making& making, SliceBudget& budget) const {
   if (making.is_joined) return true;
   while (true) {
     while (auto one = making.schemas.next()) {

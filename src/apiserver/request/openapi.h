@@ -34,10 +34,10 @@ class OpenApi {
   /// The address of one of the documents.
   struct Page {
     enum class Of : std::uint8_t {
-      kV2Json,      // the kinds and their fields, as older clients need them
-      kV2Protobuf,  // the same; of custom kinds without the fields
-      kV3Index,     // the documents there are, with a hash of each in its URL
-      kV3Document,  // one group and version
+      kV2Json,      // all kinds and their fields, for older clients
+      kV2Protobuf,  // as kV2Json, in protobuf; custom kinds without their fields
+      kV3Index,     // the list of documents, each with a hash in its URL
+      kV3Document,  // document of one group and version
     };
     Of of = Of::kV2Json;
     std::string path = {};  // for kV3Document: "api/v1", "apis/apps/v1"
@@ -46,7 +46,7 @@ class OpenApi {
   };
 
   bool has(const Page& page) const;
-  /// Null: it has not been made since the table of resources changed.
+  /// The page; null: it has not been made since the table of resources changed.
   const Document* find(const Page& page);
   /// Continues making the page; null: the slice is used up. The page must exist.
   const Document* make(const Page& page, SliceBudget& budget);
@@ -54,7 +54,7 @@ class OpenApi {
   const Document* whole(const Page& page);
 
  private:
-  /// A document on its way: the schemas as text, by name, then the whole.
+  /// A document that is being made: the schemas as text, by name, then the whole.
   struct Making {
     explicit Making(OpenApiVersion version) : schemas(version) {}
 
@@ -68,7 +68,7 @@ class OpenApi {
   };
 
   Making begin(const Page& page) const;
-  bool go_on(const Page& page, Making& making, SliceBudget& budget) const;
+  bool advance(const Page& page, Making& making, SliceBudget& budget) const;
   bool join(const Page& page, Making& making, SliceBudget& budget) const;
   bool know_hashes(SliceBudget& budget);
   const Document* keep(const Page& page, std::string text);

@@ -28,14 +28,15 @@ enum class OpenApiVersion : std::uint8_t { kV2, kV3 };
 /// "io.k8s.api.core.v1.Pod"; of a custom kind "com.example.stable.v1.CronTab".
 std::string schema_name(const Resource& row);
 
-/// The schemas of one document: those that are referred to, and all they refer to.
+/// The schemas of one document: those referred to, and all that they refer to in turn.
 class OpenApiSchemas {
  public:
   explicit OpenApiSchemas(OpenApiVersion version) : version_(version) {}
 
   /// A schema that refers to that of a kind.
   api::Json reference(const Resource& row);
-  /// One schema that is referred to and not made yet, with its name; it may refer to others. nullopt: there is none.
+  /// The next schema that is referred to and not made yet, with its name; it may refer to others. nullopt: there is
+  /// none.
   std::optional<std::pair<std::string, api::Json>> next();
   /// All schemas by name, once next() has returned nullopt.
   api::Json finish();

@@ -25,8 +25,8 @@ constexpr std::string_view kImmutable = "public, immutable, max-age=31536000";
 
 }  // namespace
 
-bool Pages::answer(const ExchangePtr& asker, std::span<const HealthCheck> checks) {
-  Exchange& exchange = *asker;
+bool Pages::answer(const ExchangePtr& held, std::span<const HealthCheck> checks) {
+  Exchange& exchange = *held;
   const std::vector<std::string>& at = exchange.target.segments;
   const bool read = exchange.request().method == api::Method::kGet;
   if (auto health = health_page(exchange.target, checks)) {
@@ -36,7 +36,7 @@ bool Pages::answer(const ExchangePtr& asker, std::span<const HealthCheck> checks
   const bool root = at.empty();
   const bool version = at.size() == 1 && at[0] == "version";
   const bool metrics = at.size() == 1 && at[0] == "metrics";
-  if (!root && !version && !metrics) return discovery_page(exchange) || openapi_page(asker);
+  if (!root && !version && !metrics) return discovery_page(exchange) || openapi_page(held);
   if (!read) {
     exchange.fail(api::method_not_allowed_status());
   } else if (metrics) {
@@ -91,12 +91,11 @@ void Pages::plain_discovery(Exchange& exchange, Json document, Encoding encoding
 void Pages::discovery_root(Exchange& exchange, bool core) {
   const auto form = negotiate_discovery(exchange.request().header("accept"));
   if (!form) return exchange.fail(form.error());
-  const std::string& version = form->aggregated;
-  if (version.empty()) {
+  if (!form->is_aggregated) {
     return plain_discovery(exchange, core ? discovery_.core_versions() : discovery_.groups(), form->encoding);
   }
-  cached(exchange, discovery_text(discovery_.aggregated(core, version)) + "\n",
-         "application/json;g=apidiscovery.k8s.io;v=" + version + ";as=APIGroupDiscoveryList", kRevalidate);
+  cached(exchange, discovery_text(discovery_.aggregated(core)) + "\n",
+         "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", kRevalidate);
 }
 
 bool Pages::openapi_page(const ExchangePtr& exchange) {

@@ -11,15 +11,22 @@
 #include "apiserver/request/route.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 namespace spillway::apiserver {
 
-/// A body as what reads it later would have read it.
+/// A parsed body, as the handlers would parse it.
 struct ReadBody {
   const api::Type* type = nullptr;  // type of `object`
   std::optional<Result<api::TypedDocument>> object;
   std::optional<Result<api::DocumentPtr>> patch;
+};
+
+/// The place of a request's flow schema in one generation of the configuration of flows.
+struct FlowPlace {
+  std::uint64_t generation = 0;
+  std::size_t schema = 0;
 };
 
 struct ReadRequest {
@@ -29,15 +36,15 @@ struct ReadRequest {
   RequestAttributes asked;
   api::StatusResult<Route> route = Route();
   api::StatusResult<AnswerForm> form = AnswerForm();
-  std::optional<std::size_t> flow;  // the place of its flow schema; nullopt: not classified
+  std::optional<FlowPlace> flow;  // nullopt: not classified
   ReadBody body;
 };
 
-/// All of it but the body and the flow. Of a request that is not understood, only that.
+/// Parses everything but the body and the flow. For a malformed request only the error is set.
 ReadRequest read_request(ResourceTablePtr table, const api::Request& request);
 
-/// Reads the body as well, where it is one of those whose reading takes long: objects that are written as they are, and
-/// patches. Nothing is read of others, nor of what is refused for its format or size. Work: bounded by the size.
+/// Parses the body as well, if that takes long: objects that are written as they are, and patches. Nothing is read of
+/// others, nor of what is refused for its format or size. Work: bounded by the size.
 void read_body(const api::Request& request, ReadRequest& read);
 
 }  // namespace spillway::apiserver

@@ -16,7 +16,7 @@ struct RemoteVersion {
   std::int64_t group_priority = 0;
   std::int64_t version_priority = 0;
   bool is_fresh = false;                     // false: its documents may be out of date
-  api::Json resources = api::Json::array();  // as an APIResourceList has them
+  api::Json resources = api::Json::array();  // resources in the form of an APIResourceList
   std::string openapi_path;                  // relative URL of the OpenAPI v3 document; empty: there is none
 };
 

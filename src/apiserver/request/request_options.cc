@@ -13,6 +13,7 @@ namespace spillway::apiserver {
 namespace {
 
 constexpr std::size_t kFieldManagerMax = 128;
+constexpr std::int64_t kSecondMax = 253'402'300'800;  // the year 10000
 
 template <typename Number>
 std::optional<Number> parse_number(std::string_view text) {
@@ -91,7 +92,7 @@ struct RawDeleteOptions {
   std::vector<std::string> dry_run;
 };
 
-api::StatusResult<void> judge(const RawDeleteOptions& raw, DeleteOptions& out) {
+api::StatusResult<void> validate(const RawDeleteOptions& raw, DeleteOptions& out) {
   api::FieldErrors errors;
   if (raw.policy && raw.orphan) {
     errors.invalid("propagationPolicy", *raw.policy, "orphanDependents and deletionPropagation cannot be both set");
@@ -216,14 +217,14 @@ api::StatusResult<DeleteOptions> parse_delete_options(const api::Target& target,
   for (const auto& [name, value] : target.query) {
     if (name == "dryRun") raw.dry_run.push_back(value);
   }
-  if (const auto judged = judge(raw, options); !judged) return judged.error();
+  if (const auto valid = validate(raw, options); !valid) return valid.error();
   return options;
 }
 
 std::string encode_continue(const ContinueToken& token) {
   const api::Json revision = token.revision ? api::Json(token.revision->number()) : api::Json(kPresentRevision);
-  const api::Json document =
-      api::Json::object({{"v", "meta.k8s.io/v1"}, {"rv", revision}, {"start", token.start_after}});
+  api::Json document = api::Json::object({{"v", "meta.k8s.io/v1"}, {"rv", revision}, {"start", token.start_after}});
+  if (token.began) document["began"] = std::chrono::floor<seconds>(token.began->time_since_epoch()).count();
   return api::encode_base64_url(api::to_text(document));
 }
 
@@ -239,7 +240,11 @@ Result<ContinueToken> decode_continue(std::string_view text) {
   if (revision == nullptr || start == nullptr || start->if_string() == nullptr) return garbage;
   if (revision->if_int64() == kPresentRevision) return ContinueToken{std::nullopt, *start->if_string()};
   if (!revision->if_uint64()) return garbage;
-  return ContinueToken{store::Revision(*revision->if_uint64()), *start->if_string()};
+  ContinueToken token{store::Revision(*revision->if_uint64()), *start->if_string()};
+  const api::Json* began = document->find("began");
+  const auto second = began == nullptr ? std::nullopt : began->if_int64();
+  if (second && *second >= 0 && *second < kSecondMax) token.began = WallTime(seconds(*second));
+  return token;
 }
 
 }  // namespace spillway::apiserver

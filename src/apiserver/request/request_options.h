@@ -59,10 +59,11 @@ struct DeleteOptions {
 /// Parses the options from the query when `body` is null (an empty body counts as null). kBadRequest, kInvalid.
 api::StatusResult<DeleteOptions> parse_delete_options(const api::Target& target, const api::Json* body);
 
-/// The position of a paged list: the snapshot and the last key sent.
+/// The position of a paged list: the snapshot, the last key sent, and the time of the first page.
 struct ContinueToken {
-  std::optional<store::Revision> revision;  // nullopt: the present one, of a list that has lost the one it began with
+  std::optional<store::Revision> revision;  // nullopt: the present revision, for a list whose first revision is gone
   std::string start_after;
+  std::optional<WallTime> began = {};  // whole seconds; nullopt: unknown
 };
 
 std::string encode_continue(const ContinueToken& token);

@@ -20,7 +20,7 @@ struct RequestStep {
   std::string whom;  // the called webhook, node or server in a pod, or the resource that is written
   Instant begun{};
   std::optional<Instant> ended;  // nullopt: not before the request
-  bool failed = false;           // there was no answer, or the store did not write
+  bool failed = false;           // the other program did not answer, or the store did not write
 };
 
 class RequestSteps {

@@ -1,6 +1,6 @@
-// Port: what may refuse a write for who writes it, after authorization and before validation; what takes part in
-// validation though it is no pure function; and what has the last word on a valid object.
-// Thread: loop. Source: spec "API server contract", 4.8, 19.5, 19.7.
+// Port: checks that may refuse a write because of its user, after authorization and before validation; checks that take
+// part in validation and are not pure functions; and checks of valid objects. Thread: loop. Source: spec "API server
+// contract", 4.8, 19.5, 19.7.
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -20,7 +20,7 @@ struct ValidWrite {
   const Resource& resource;
   SubresourceId part = SubresourceId::kNone;
   const api::Json& object;
-  const api::Json* old = nullptr;  // null: it is created
+  const api::Json* old = nullptr;  // null: the object is created
   std::vector<std::string>& warnings;
 };
 
@@ -48,10 +48,10 @@ class AdmissionCheck {
     return false;
   }
 
-  /// Asked last, about valid objects only. Default: confirmed.
+  /// Called last, for valid objects only. Default: confirmed.
   virtual api::StatusResult<void> confirm(const ValidWrite& /*write*/) const { return {}; }
 
-  /// Adds what is wrong with an object that passed, where the hooks of its kind cannot see it. Default: nothing.
+  /// Adds errors of an object that passed, where the hooks of its kind cannot detect them. Default: nothing.
   virtual void validate_create(const Resource& /*resource*/, const api::Json& /*object*/,
                                api::FieldErrors& /*errors*/) const {}
 

@@ -29,7 +29,6 @@ constexpr std::array kScaleOfCustom{kCustomScale};
 constexpr std::array kBothOfCustom{kCustomScale, kCustomStatus};
 
 constexpr MetadataChecks kCustomMetadata{.standard_finalizers = false};
-constexpr KindHooks kNoHooks{};
 
 constexpr std::string_view kNameColumn =
     "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a "
@@ -237,9 +236,9 @@ Outcome CustomKind::add_version(const Json& document) {
   }
   add_columns(version, document);
   if (flag_at(document, "deprecated")) {
-    const std::string_view told = document.string_at({"deprecationWarning"});
+    const std::string_view warning = document.string_at({"deprecationWarning"});
     version.deprecation =
-        told.empty() ? fmt::format("{} {} is deprecated", version.api_version, kind_) : std::string(told);
+        warning.empty() ? fmt::format("{} {} is deprecated", version.api_version, kind_) : std::string(warning);
   }
   version.body = &types_.make({.name = kind_,
                                .api_version = version.api_version,
@@ -282,7 +281,6 @@ void CustomKind::make_rows() {
                     .status_subresource = version.has_status,
                     .counts_generation = true,
                     .metadata = kCustomMetadata,
-                    .hooks = &kNoHooks,
                     .custom = &version};
   };
   rows_.reserve(versions_.size());

@@ -29,7 +29,7 @@ namespace spillway::apiserver {
 inline constexpr std::size_t kDefinitionsMax = 500;
 inline constexpr std::size_t kVersionsMax = 32;
 inline constexpr std::size_t kDefinitionBytesMax = 3U << 19U;
-/// Bytes of all of them.
+/// Bytes of all definitions together.
 inline constexpr std::size_t kDefinitionsBytesMax = 64U << 20U;
 
 /// The paths of the members of an object's scale: ".spec.replicas".
@@ -110,7 +110,7 @@ class CustomKind : public std::enable_shared_from_this<CustomKind> {
   std::uint64_t digest() const { return digest_; }
 
   /// True if objects decoded by `older` need no new decoding: only the allowed operations differ.
-  bool looks_like(const CustomKind& older) const { return shape_ == older.shape_; }
+  bool has_shape_of(const CustomKind& older) const { return shape_ == older.shape_; }
 
   static std::uint64_t digest_of(const api::Json& definition);
   static std::uint64_t shape_of(const api::Json& definition);
@@ -133,7 +133,7 @@ class CustomKind : public std::enable_shared_from_this<CustomKind> {
   std::string plural_;
   std::string singular_;
   std::uint64_t digest_ = 0;
-  std::uint64_t shape_ = 0;  // the same without whether it is being deleted
+  std::uint64_t shape_ = 0;  // digest_ without the state of deletion
   bool terminating_ = false;
   Scope scope_ = Scope::kNamespaced;
   std::optional<ConversionWebhook> webhook_;
@@ -143,7 +143,7 @@ class CustomKind : public std::enable_shared_from_this<CustomKind> {
   std::vector<SelectableField> fields_;
   api::DerivedTypes types_;
   std::deque<CustomVersion> versions_;
-  std::vector<Resource> rows_;  // served ones first
+  std::vector<Resource> rows_;  // served versions first
   std::size_t served_ = 0;
   std::size_t stored_ = 0;
 };

@@ -23,7 +23,7 @@ class HeldNames {
     if (const auto found = held_.find(name); found != held_.end()) held_.erase(found);
   }
 
-  void note_foreign(const std::string& name, Instant now) {
+  void record_foreign(const std::string& name, Instant now) {
     std::erase_if(foreign_, [now](const auto& each) { return each.second <= now; });
     if (foreign_.size() < kForeignMax) foreign_.insert_or_assign(name, now + kForeignLife);
   }

@@ -95,7 +95,7 @@ struct TableColumn {
   std::string_view description;
 };
 
-/// One row without its object: as many cells as there are columns.
+/// The cells of one object's row, as many as there are columns.
 struct TableRow {
   std::vector<api::Json> cells;
   api::Json conditions;  // null: none; else the list of metav1.TableRowCondition
@@ -112,7 +112,9 @@ struct KindHooks {
   api::StatusResult<void> (*admit_create)(api::Json& object, const AdmissionContext& context) = nullptr;
   /// Collects everything wrong with a new object beyond its metadata.
   void (*validate_create)(const api::Json& object, api::FieldErrors& errors) = nullptr;
-  /// Asked about a valid new object; may refuse it for what the cluster holds. Null: nothing.
+  /// Validation compiles the expressions of the object, which clients can make long: it runs in slices.
+  bool compiles_expressions = false;
+  /// Checks a valid new object against the cluster's other objects. Null: no check.
   api::StatusResult<void> (*confirm_create)(const api::Json& object, const AdmissionContext& context) = nullptr;
 
   /// The names of which no two objects of the kind may have the same: "ip/10.96.0.7". admit_create and admit_update
@@ -130,7 +132,7 @@ struct KindHooks {
   /// Validates the change. Null: for kMain validate_create is called, for others nothing.
   void (*validate_update)(const api::Json& object, const api::Json& old, Endpoint endpoint,
                           api::FieldErrors& errors) = nullptr;
-  /// Asked about a valid update; may refuse it for what the cluster holds. Null: nothing.
+  /// Checks a valid update against the cluster's other objects. Null: no check.
   api::StatusResult<void> (*confirm_update)(const api::Json& object, const api::Json& old, Endpoint endpoint,
                                             const AdmissionContext& context) = nullptr;
 
@@ -139,7 +141,7 @@ struct KindHooks {
   TableRow (*table_row)(const api::Json& object, WallTime now) = nullptr;
 };
 
-/// The hooks of a kind; neutral ones if it has none.
-using KindTable = const KindHooks& (*)(std::string_view group, std::string_view kind);
+/// The hooks of a kind without rules of its own.
+inline constexpr KindHooks kNeutralHooks{};
 
 }  // namespace spillway::apiserver

@@ -223,22 +223,22 @@ void validate_metadata_update(const Resource& resource, UpdatedPart part, const 
   const int whole = status ? checks.status_whole : checks.update_whole;
   const int change = status ? checks.status_change : checks.update_change;
   // Each check runs once and counts as often as upstream runs it; the first run is that of objects of any kind.
-  const auto judge = [&errors](int times, auto check) {
+  const auto count_check = [&errors](int times, auto check) {
     if (times == 0) return;
     FieldErrors found;
     check(found);
     add_times(times, found, errors);
   };
-  judge(1, [&](FieldErrors& found) { check_name(NameRule::kPathSegment, object, found); });
-  judge(whole, [&](FieldErrors& found) { check_name(resource.names, object, found); });
-  judge(1 + whole, [&](FieldErrors& found) { check_finalizers(object, found); });
-  judge(1 + change, [&](FieldErrors& found) {
+  count_check(1, [&](FieldErrors& found) { check_name(NameRule::kPathSegment, object, found); });
+  count_check(whole, [&](FieldErrors& found) { check_name(resource.names, object, found); });
+  count_check(1 + whole, [&](FieldErrors& found) { check_finalizers(object, found); });
+  count_check(1 + change, [&](FieldErrors& found) {
     check_new_finalizers(object, old, found);
     check_immutable_members(object, old, found);
   });
-  judge(1 + whole + 1 + change, [&](FieldErrors& found) { check_common(object, found); });
+  count_check(1 + whole + 1 + change, [&](FieldErrors& found) { check_common(object, found); });
   const int own = checks.standard_finalizers ? whole + change : 0;
-  judge(own, [&](FieldErrors& found) { check_standard_finalizers(object, found); });
+  count_check(own, [&](FieldErrors& found) { check_standard_finalizers(object, found); });
 }
 
 }  // namespace spillway::apiserver

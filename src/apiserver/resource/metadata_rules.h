@@ -14,7 +14,7 @@ namespace spillway::apiserver {
 
 /// The errors of a name by that rule, in upstream's words; none if the name is valid.
 std::vector<std::string> name_problems(NameRule rule, std::string_view name);
-/// The same for the beginning of a name.
+/// Problems of a generateName, the beginning of a name.
 std::vector<std::string> prefix_problems(NameRule rule, std::string_view prefix);
 
 /// Qualified by a domain, or one of Kubernetes' own.

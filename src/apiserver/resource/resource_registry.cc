@@ -1,7 +1,6 @@
 #include "apiserver/resource/resource_registry.h"
 
 #include "apiserver/resource/custom_kind.h"
-#include "apiserver/resource/resource_rows.h"
 #include "base/check.h"
 
 #include <algorithm>
@@ -89,8 +88,8 @@ const Resource* ResourceTable::find(std::string_view group, std::string_view ver
   return nullptr;
 }
 
-ResourceRegistry::ResourceRegistry(KindTable hooks)
-    : table_(std::make_shared<const ResourceTable>(std::make_shared<const std::vector<Resource>>(resource_rows(hooks)),
+ResourceRegistry::ResourceRegistry(std::vector<Resource> built_in)
+    : table_(std::make_shared<const ResourceTable>(std::make_shared<const std::vector<Resource>>(std::move(built_in)),
                                                    std::vector<CustomKindPtr>())),
       published_(table_) {}
 

@@ -1,6 +1,6 @@
 // The one table of resources the server knows: names, scope, verbs, storage, subresources and hooks. Routing,
-// discovery, OpenAPI, the watch cache and the collectors all read it; a new resource is a row here plus its hooks.
-// Custom kinds are added and removed: a table never changes, the registry gets a new one then.
+// discovery, OpenAPI, the watch cache and the collectors all read it; the rows stand with the kinds
+// (kinds/kind_rows.h). Custom kinds are added and removed: a table never changes, the registry gets a new one then.
 // Thread: ResourceTable any (immutable); ResourceRegistry loop, but for table(). Source: spec "API server contract", 2,
 // 9.5, 22.2; docs/adr/0049.
 #pragma once
@@ -96,7 +96,7 @@ struct MetadataChecks {
   /// Runs for a changed object: of all checks, and of those of immutable members.
   int update_whole = 1;
   int update_change = 1;
-  /// The same through the status and finalize endpoints.
+  /// As the two above, for the endpoints status and finalize.
   int status_whole = 0;
   int status_change = 1;
   /// A finalizer without a domain has to be one of Kubernetes' own.
@@ -121,7 +121,7 @@ struct Resource {
   std::string_view list_kind;  // empty: the kind and "List"
   Scope scope = Scope::kNamespaced;
   VerbSet verbs{};
-  /// "/registry/minions/": where its objects live. Empty: nothing is stored (reviews).
+  /// "/registry/minions/": prefix of the keys of its objects. Empty: nothing is stored (reviews).
   std::string storage;
   std::span<const std::string_view> short_names;
   std::span<const std::string_view> categories;
@@ -143,7 +143,7 @@ struct Resource {
   bool put_creates = false;
   /// An update of the status does not change labels.
   bool status_keeps_labels = false;
-  /// And all other metadata.
+  /// True if the endpoint status keeps all other metadata, too.
   bool status_keeps_metadata = false;
   /// A PUT has to name the resourceVersion that it is based on.
   bool requires_version = false;
@@ -160,7 +160,7 @@ struct Resource {
   /// needed.
   std::string_view unattended;
   DocumentView view;
-  const KindHooks* hooks = nullptr;
+  const KindHooks* hooks = &kNeutralHooks;
   /// The rules of a custom kind's version, in place of hooks; null: the kind is built in.
   const CustomVersion* custom = nullptr;
   /// A finalizer that a deletion adds: dependents or uses have to be cleared before the object is removed. Empty: none.
@@ -208,7 +208,7 @@ class ResourceTable {
 
   const std::vector<CustomKindPtr>& custom() const { return custom_; }
 
-  /// The same with other custom kinds.
+  /// The same table with other custom kinds.
   std::shared_ptr<const ResourceTable> with_custom(std::vector<CustomKindPtr> custom) const {
     return std::make_shared<const ResourceTable>(built_in_, std::move(custom));
   }
@@ -227,7 +227,8 @@ using ResourceTablePtr = std::shared_ptr<const ResourceTable>;
 /// for a while after it was replaced. Built-in rows are valid for as long as the registry.
 class ResourceRegistry {
  public:
-  explicit ResourceRegistry(KindTable hooks);
+  /// `built_in`: the rows of kinds that need no definition, in the order of discovery (kinds/kind_rows.h).
+  explicit ResourceRegistry(std::vector<Resource> built_in);
 
   /// Thread: any.
   ResourceTablePtr table() const { return published_.take(); }

@@ -19,7 +19,7 @@ inline constexpr std::size_t kSliceCost = 64U << 10U;
 /// Text that is only copied costs an eighth.
 inline constexpr std::size_t kCopyShare = 8;
 /// The cost of visiting one object, besides its text.
-inline constexpr std::size_t kLookCost = 64;
+inline constexpr std::size_t kVisitCost = 64;
 
 /// Objects: a list of more, or the start of a watch on more, is long.
 inline constexpr std::size_t kLongList = 1'000;

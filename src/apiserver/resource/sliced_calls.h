@@ -1,6 +1,7 @@
 // Computations that clients can make long (rules and policies in the Common Expression Language), each in a fiber: the
 // first slice runs at once, the others between requests. Thread: loop. Bound: a computation belongs to a request that
-// has a seat (apiserver/flow), so there are no more of them than seats.
+// has a seat (apiserver/flow), or compiles a written policy or webhook, whose writer waits for it in its seat; the
+// writes of other servers of a store are bounded by the seats there.
 #pragma once
 
 #include "apiserver/resource/slice_queue.h"
@@ -34,7 +35,7 @@ class SlicedCalls {
     auto call = std::make_shared<Call>(std::move(work), std::move(then));
     if (call->fiber.resume(kSliceUnits)) return call->then();
     calls_.insert(call);
-    queue_.add([this, weak = std::weak_ptr(call)](SliceBudget&) { return go_on(weak.lock()); });
+    queue_.add([this, weak = std::weak_ptr(call)](SliceBudget&) { return resume(weak.lock()); });
   }
 
  private:
@@ -46,7 +47,7 @@ class SlicedCalls {
   };
 
   /// True: the call has ended.
-  bool go_on(const std::shared_ptr<Call>& call) {
+  bool resume(const std::shared_ptr<Call>& call) {
     if (call == nullptr) return true;
     if (!call->fiber.resume(kSliceUnits)) return false;
     calls_.erase(call);
@@ -55,7 +56,7 @@ class SlicedCalls {
   }
 
   SliceQueue& queue_;
-  std::set<std::shared_ptr<Call>> calls_;  // calls that wait for their next slice
+  std::set<std::shared_ptr<Call>> calls_;  // calls whose next slice is due
 };
 
 }  // namespace spillway::apiserver

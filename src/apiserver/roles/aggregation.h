@@ -28,7 +28,7 @@ std::vector<api::LabelSelector> aggregation_selectors(const api::Json& role);
 struct GatheredRole {
   std::string_view name;
   const api::StringMap* labels;
-  std::function<api::DocumentPtr()> document;  // asked if its labels match
+  std::function<api::DocumentPtr()> document;  // called for roles whose labels match
 };
 
 /// The rules that `role` should have: those of the roles that its selectors match, selector after selector, for each in
@@ -37,7 +37,7 @@ struct GatheredRole {
 std::optional<api::Json> aggregated_rules(const api::Json& role, std::span<const GatheredRole> by_name,
                                           std::size_t bytes_max);
 
-/// The same with documents in any order, of which those of ClusterRoles count, however large.
+/// Aggregates documents in any order; only ClusterRoles count, however large.
 api::Json aggregated_rules(const api::Json& role, std::span<const api::Json> roles);
 
 /// True if two lists of rules are equal; null and absent ones count as empty.

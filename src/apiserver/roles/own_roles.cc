@@ -25,7 +25,7 @@ const std::vector<RuleRow>& own_controllers_rules() {
       {kRead, "apps", "daemonsets deployments statefulsets"},
       {"create delete get list patch watch", "apps", "controllerrevisions replicasets"},
       {"patch", "apps", "daemonsets/status deployments/status replicasets/status statefulsets/status"},
-      // Autoscalers: what they scale, and what they measure.
+      // Autoscalers: the objects that they scale, and metrics.
       {kRead, "autoscaling", "horizontalpodautoscalers"},
       {"patch", "autoscaling", "horizontalpodautoscalers/status"},
       {"get update", "apps", "deployments/scale replicasets/scale statefulsets/scale"},
@@ -37,7 +37,7 @@ const std::vector<RuleRow>& own_controllers_rules() {
       {"patch", "batch", "cronjobs/status jobs/status"},
       {kRead, "policy", "poddisruptionbudgets"},
       {kRead, "storage.k8s.io", "storageclasses"},
-      {"create get list watch", "coordination.k8s.io", "leases"},  // heartbeats; its own
+      {"create get list watch", "coordination.k8s.io", "leases"},  // reads heartbeats; creates its own lease
       {"get update", "coordination.k8s.io", "leases", "spillway-controller"}};
   return kRules;
 }
@@ -74,6 +74,13 @@ const std::vector<RuleRow>& local_storage_rules() {
   return kRules;
 }
 
+/// Gives Services of type LoadBalancer their addresses.
+const std::vector<RuleRow>& load_balancer_rules() {
+  static const std::vector<RuleRow> kRules{
+      {"list watch", "core", "services"}, {"patch", "core", "services/status"}, {"create patch", "core", "events"}};
+  return kRules;
+}
+
 /// kubeadm's tokens have this group.
 constexpr std::string_view kTokens = "system:bootstrappers:kubeadm:default-node-token";
 
@@ -81,10 +88,11 @@ constexpr std::string_view kTokens = "system:bootstrappers:kubeadm:default-node-
 
 std::span<const RoleRow> own_role_rows() {
   static const std::vector<RoleRow> kRows{
-      // The API server on its way to agents: what their servers ask about, and nothing of the API.
+      // The API server as a client of agents: the rights that their servers check, and none in the API.
       {"spillway:kubelet-client", {{"create get", "core", "nodes/log nodes/metrics nodes/proxy nodes/stats"}}},
       {api::kOwnControllersUser, own_controllers_rules()},
       {api::kDnsUser, own_dns_rules()},
+      {api::kLoadBalancerUser, load_balancer_rules()},
       {api::kLocalStorageUser, local_storage_rules()},
       {api::kOwnSchedulerUser, own_scheduler_rules()}};
   return kRows;
@@ -98,6 +106,7 @@ std::span<const BindingRow> own_binding_rows() {
        .role = api::kOwnControllersUser,
        .users = "spillway:controllers system:kube-controller-manager"},
       {.name = api::kDnsUser, .role = api::kDnsUser, .users = api::kDnsUser},
+      {.name = api::kLoadBalancerUser, .role = api::kLoadBalancerUser, .users = api::kLoadBalancerUser},
       {.name = api::kLocalStorageUser, .role = api::kLocalStorageUser, .users = api::kLocalStorageUser},
       {.name = api::kOwnSchedulerUser,
        .role = api::kOwnSchedulerUser,

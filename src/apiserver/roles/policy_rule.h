@@ -17,7 +17,7 @@ struct PolicyRule {
   std::vector<std::string> resource_names;
   std::vector<std::string> non_resource_urls;
 
-  /// The entries of all its lists together.
+  /// Number of entries in all its lists together.
   std::size_t words() const {
     return verbs.size() + api_groups.size() + resources.size() + resource_names.size() + non_resource_urls.size();
   }

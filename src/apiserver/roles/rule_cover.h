@@ -30,7 +30,7 @@ struct RuleComparison {
 RuleComparison compare_rules(std::span<const PolicyRule* const> held, std::span<const PolicyRule> wanted,
                              std::size_t steps_max = kCoverStepsMax);
 
-/// The same for lists of rules; a comparison that is too large counts as not covered.
+/// As above, for lists of rules; a comparison that is too large counts as not covered.
 bool are_covered(std::span<const PolicyRule> held, std::span<const PolicyRule> wanted);
 
 }  // namespace spillway::apiserver

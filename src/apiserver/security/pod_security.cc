@@ -118,7 +118,7 @@ void PodSecurity::warn_of_pods(const ValidWrite& write, std::string_view ns, con
   std::ranges::move(warnings, std::back_inserter(write.warnings));
 }
 
-// Pods and what makes them.
+// Kinds that are checked: pods, and kinds with a pod template.
 
 bool PodSecurity::is_exempt(const ValidWrite& write) const {
   return contains(configuration().exempt_namespaces, namespace_of(write.object)) ||
@@ -150,7 +150,7 @@ StatusResult<void> PodSecurity::confirm_pod(const ValidWrite& write) const {
     return {};
   }
   if (write.old != nullptr && !podsecurity::is_significant_change(write.object, *write.old)) return {};
-  return judge({write, asked, write.object, true});
+  return decide({write, asked, write.object, true});
 }
 
 StatusResult<void> PodSecurity::confirm_workload(const ValidWrite& write, const Json& template_of_pods) const {
@@ -163,7 +163,7 @@ StatusResult<void> PodSecurity::confirm_workload(const ValidWrite& write, const 
   const podsecurity::Policy& policy = asked->policy;
   const bool silent = policy.audit.level == Level::kPrivileged && policy.warn.level == Level::kPrivileged;
   if (asked->errors.empty() && silent) return {};
-  return judge({write, *asked, template_of_pods, false});
+  return decide({write, *asked, template_of_pods, false});
 }
 
 std::string PodSecurity::violations(const Trial& trial, Mode mode) const {
@@ -178,7 +178,7 @@ std::string PodSecurity::violations(const Trial& trial, Mode mode) const {
                                      standard.text(), found);
 }
 
-StatusResult<void> PodSecurity::judge(const Trial& trial) const {
+StatusResult<void> PodSecurity::decide(const Trial& trial) const {
   const ValidWrite& write = trial.write;
   if (is_exempt_runtime(configuration(), value_at(trial.pod, {"spec"}))) {
     metrics_.count_exemption(write);
@@ -186,7 +186,7 @@ StatusResult<void> PodSecurity::judge(const Trial& trial) const {
   }
   if (!trial.asked.errors.empty()) metrics_.count_error(write, false);
   const std::string refusal = trial.enforced ? violations(trial, Mode::kEnforce) : std::string();
-  const std::string noted = violations(trial, Mode::kAudit);
+  const std::string audited = violations(trial, Mode::kAudit);
   const auto log = [&](telemetry::Level level, std::string_view decision, const std::string& why) {
     if (!core_.log.enabled(level)) return;
     const std::initializer_list<telemetry::Field> fields = {{"decision", decision},
@@ -198,7 +198,7 @@ StatusResult<void> PodSecurity::judge(const Trial& trial) const {
     level == telemetry::Level::kDebug ? core_.log.debug("pod security", fields)
                                       : core_.log.info("pod security", fields);
   };
-  if (!noted.empty()) log(telemetry::Level::kInfo, "audit", "would " + noted);
+  if (!audited.empty()) log(telemetry::Level::kInfo, "audit", "would " + audited);
   if (!refusal.empty()) {
     log(telemetry::Level::kDebug, "deny", refusal);
     return api::forbidden_status(write.resource.group_resource(), name_of(write.object), refusal);

@@ -32,7 +32,7 @@ class PodSecurity final : public AdmissionCheck {
   }
 
  private:
-  /// A pod, or what a pod is made from, and the standards it is held against.
+  /// A pod or pod template, and the standards that it must meet.
   struct Trial;
 
   const podsecurity::Configuration& configuration() const { return *core_.admission.pod_security; }
@@ -46,7 +46,7 @@ class PodSecurity final : public AdmissionCheck {
   bool is_exempt(const ValidWrite& write) const;
   /// The Pod Security policy of the object's namespace. 500: the namespace does not exist.
   api::StatusResult<podsecurity::NamespacePolicy> policy_for(const ValidWrite& write) const;
-  api::StatusResult<void> judge(const Trial& trial) const;
+  api::StatusResult<void> decide(const Trial& trial) const;
   /// `violate PodSecurity "LEVEL:VERSION": …` by the level of `mode`, and counted; empty: no violations.
   std::string violations(const Trial& trial, podsecurity::Mode mode) const;
 

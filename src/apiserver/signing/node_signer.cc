@@ -27,7 +27,7 @@ bool has_condition(const Json& request, std::string_view type) {
   return std::ranges::any_of(*conditions->if_array(), [&](const Json& one) { return one.string_at({"type"}) == type; });
 }
 
-bool is_settled(const Json& request) {
+bool is_request_done(const Json& request) {
   return !request.string_at({"status", "certificate"}).empty() || has_condition(request, "Denied") ||
          has_condition(request, "Failed");
 }
@@ -58,17 +58,17 @@ NodeSigner::NodeSigner(Core& core, Writer& writer, const Authorizer& authorizer,
 
 void NodeSigner::load() {
   dirty_.clear();
-  for (const auto& [key, object] : requests_.objects()) note(*object);
+  for (const auto& [key, object] : requests_.objects()) mark(*object);
 }
 
 void NodeSigner::on_event(const ResourceCache& cache, const EventPtr& event) {
-  if (&cache == &requests_ && event->object) note(*event->object);
+  if (&cache == &requests_ && event->object) mark(*event->object);
 }
 
-void NodeSigner::note(const StoredObject& object) {
+void NodeSigner::mark(const StoredObject& object) {
   if (reader_ == nullptr) return;
   const Json request = object.document();
-  if (authority_of(request.string_at({"spec", "signerName"})) == nullptr || is_settled(request)) return;
+  if (authority_of(request.string_at({"spec", "signerName"})) == nullptr || is_request_done(request)) return;
   dirty_.insert(object.name);
 }
 
@@ -131,34 +131,34 @@ std::optional<std::string_view> NodeSigner::approval_of(const Json& request,
 }
 
 std::optional<Json> NodeSigner::decided(const Json& request) const {
-  if (is_settled(request)) return std::nullopt;
+  if (is_request_done(request)) return std::nullopt;
   const Result<std::string> pem = api::decode_base64(request.string_at({"spec", "request"}));
   const auto wanted = pem ? reader_->read_request(*pem) : Result<signing::RequestedCertificate>(pem.error());
   if (!wanted) return std::nullopt;
   const std::vector<std::string> usages = api::strings_at(request, {"spec", "usages"});
   const std::string_view signer = request.string_at({"spec", "signerName"});
-  Json settled = request;
+  Json updated = request;
   const bool approved = has_condition(request, "Approved");
   if (const auto refusal = signing::signature_refusal(signer, *wanted, usages)) {
     if (!approved) return std::nullopt;
-    add_condition(settled, "Failed", "SignerValidationFailure", *refusal, core_.now.wall);
-    return settled;
+    add_condition(updated, "Failed", "SignerValidationFailure", *refusal, core_.now.wall);
+    return updated;
   }
   if (!approved) {
     const auto approval = approval_of(request, *wanted);
     if (!approval) return std::nullopt;
-    add_condition(settled, "Approved", "AutoApproved", *approval, core_.now.wall);
+    add_condition(updated, "Approved", "AutoApproved", *approval, core_.now.wall);
   }
   const Json* seconds_asked = request.at({"spec", "expirationSeconds"});
   const std::optional<std::int64_t> asked = seconds_asked != nullptr ? seconds_asked->if_int64() : std::nullopt;
   const Duration life = asked ? std::min(kLifeDefault, Duration(seconds(*asked))) : kLifeDefault;
   const Result<std::string> certificate = authority_of(signer)->sign(*wanted, *pem, life, core_.now.wall);
   if (certificate) {
-    settled.make({"status", "certificate"}) = api::encode_base64(*certificate);
+    updated.make({"status", "certificate"}) = api::encode_base64(*certificate);
   } else {
-    add_condition(settled, "Failed", "SigningFailed", certificate.error().text(), core_.now.wall);
+    add_condition(updated, "Failed", "SigningFailed", certificate.error().text(), core_.now.wall);
   }
-  return settled;
+  return updated;
 }
 
 void NodeSigner::write(const std::string& name) {
@@ -167,21 +167,22 @@ void NodeSigner::write(const std::string& name) {
                   .name = name,
                   .part = SubresourceId::kStatus,
                   .change = [this](const Json& current) -> api::StatusResult<Json> {
-                    auto settled = decided(current);
-                    return settled ? *std::move(settled) : current;
+                    auto updated = decided(current);
+                    return updated ? *std::move(updated) : current;
                   },
                   .trusted = true,
                   .context = {{"system:serviceaccount:kube-system:node-certificate-signer", {}, {}}, {}, false}},
-                 [this, name](const api::StatusResult<Written>& written) {
-                   busy_.erase(name);
-                   if (written || written.error().code == 404) return;
-                   core_.log.warning("certificate request not signed",
-                                     {{"name", name}, {"error", written.error().message}});
-                   core_.timers.at(core_.now.mono + kRetryAfter, [this, name] {
-                     dirty_.insert(name);
-                     run();
-                   });
-                 });
+                 [this, name](const api::StatusResult<Written>& written) { on_written(name, written); });
+}
+
+void NodeSigner::on_written(const std::string& name, const api::StatusResult<Written>& written) {
+  busy_.erase(name);
+  if (written || written.error().code == 404) return;
+  core_.log.warning("certificate request not signed", {{"name", name}, {"error", written.error().message}});
+  core_.timers.at(core_.now.mono + kRetryAfter, [this, name] {
+    dirty_.insert(name);
+    run();
+  });
 }
 
 }  // namespace spillway::apiserver

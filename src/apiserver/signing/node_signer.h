@@ -41,7 +41,7 @@ class NodeSigner final : public Collector {
   void on_event(const ResourceCache& cache, const EventPtr& event) override;
   void act() override;
 
-  /// The request with its new conditions or certificate; nullopt: nothing changes, it waits for approval.
+  /// The request with its new conditions or certificate; nullopt: unchanged, the request waits for approval.
   std::optional<api::Json> decided(const api::Json& request) const;
   /// The authority of a signer; null: this server has none for it.
   const RequestAuthority* authority_of(std::string_view signer) const;
@@ -50,8 +50,9 @@ class NodeSigner final : public Collector {
                                               const signing::RequestedCertificate& wanted) const;
   std::optional<std::string_view> serving_approval(const api::UserInfo& requestor, bool own) const;
   std::optional<std::string_view> client_approval(const api::UserInfo& requestor, bool own) const;
-  void note(const StoredObject& object);
+  void mark(const StoredObject& object);
   void write(const std::string& name);
+  void on_written(const std::string& name, const api::StatusResult<Written>& written);
 
   Core& core_;
   Writer& writer_;

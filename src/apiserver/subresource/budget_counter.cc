@@ -1,5 +1,6 @@
 #include "apiserver/subresource/budget_counter.h"
 
+#include "api/object/kind_id.h"
 #include "api/text/time_text.h"
 
 #include <algorithm>
@@ -28,10 +29,10 @@ bool BudgetCounter::scales(const ResourceCache& cache) const {
 }
 
 const ResourceCache* BudgetCounter::scaled(const OwnerLink& owner) const {
-  if (owner.kind == "ReplicationController") return owner.api_version == "v1" ? &replication_controllers_ : nullptr;
-  if (!owner.api_version.starts_with("apps/")) return nullptr;
-  if (owner.kind == "ReplicaSet") return &replica_sets_;
-  return owner.kind == "StatefulSet" ? &stateful_sets_ : nullptr;
+  const api::KindId kind = api::kind_of(owner);
+  if (kind == api::KindId{"", "ReplicationController"}) return &replication_controllers_;
+  if (kind == api::KindId{"apps", "ReplicaSet"}) return &replica_sets_;
+  return kind == api::KindId{"apps", "StatefulSet"} ? &stateful_sets_ : nullptr;
 }
 
 bool BudgetCounter::add_scale(Count& count, const StoredObject& pod) const {
@@ -42,7 +43,7 @@ bool BudgetCounter::add_scale(Count& count, const StoredObject& pod) const {
   ObjectPtr scaled_object = owners->find(object_key(pod.ns, link->name));
   if (!scaled_object || scaled_object->meta.uid != link->uid) return false;
   const OwnerLink* above = controller_of(*scaled_object);
-  if (above != nullptr && above->kind == "Deployment" && above->api_version.starts_with("apps/")) {
+  if (above != nullptr && api::kind_of(*above) == api::KindId{"apps", "Deployment"}) {
     const ObjectPtr deployment = deployments_.find(object_key(pod.ns, above->name));
     if (deployment && deployment->meta.uid == above->uid) scaled_object = deployment;
   }
@@ -74,7 +75,7 @@ BudgetCounter::Count BudgetCounter::begin(const Json& document, const api::PodDi
   return count;
 }
 
-bool BudgetCounter::go_on(Count& count, std::size_t& steps) const {
+bool BudgetCounter::advance(Count& count, std::size_t& steps) const {
   if (!count.budget) return true;
   bool left = true;
   pods_.visit(count.budget->metadata.ns + "/", count.after, [&](const ObjectPtr& pod) {

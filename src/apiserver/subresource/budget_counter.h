@@ -34,7 +34,7 @@ struct BudgetSurvey {
   /// nullopt: a percentage or maxUnavailable, and a pod whose controller states no number of replicas, or no pod with a
   /// controller at all.
   std::optional<disruption::BudgetCount> count;
-  /// status.disruptedPods without those that are on their way out, or have not gone in time. An object.
+  /// status.disruptedPods without pods that are terminating, or whose deletion did not happen in time.
   api::Json disrupted;
 };
 
@@ -42,7 +42,7 @@ class BudgetCounter {
  public:
   /// A count under way.
   struct Count {
-    std::optional<api::PodDisruptionBudget> budget;  // nullopt: it cannot be decoded, and counts nothing
+    std::optional<api::PodDisruptionBudget> budget;  // nullopt: the budget cannot be decoded, and counts nothing
     api::Json disrupted;
     std::set<std::string, std::less<>> disrupted_names;
     std::size_t steps_of_pod = 1;
@@ -58,7 +58,7 @@ class BudgetCounter {
   /// `document`: the same budget, or one that cannot be decoded (`budget` null), which counts nothing.
   Count begin(const api::Json& document, const api::PodDisruptionBudget* budget) const;
   /// Takes steps from `steps`; true: all pods have been counted.
-  bool go_on(Count& count, std::size_t& steps) const;
+  bool advance(Count& count, std::size_t& steps) const;
   static BudgetSurvey result(const Count& count);
 
   const ResourceCache& pods() const { return pods_; }
@@ -70,7 +70,7 @@ class BudgetCounter {
   /// Objects of a kind that scales its pods; null: of another kind.
   const ResourceCache* scaled(const OwnerLink& owner) const;
   void count_pod(Count& count, const StoredObject& pod) const;
-  /// Adds the scale of the pod's controller; false: it cannot be scaled, or is not there.
+  /// Adds the scale of the pod's controller; false: the controller has no scale, or does not exist.
   bool add_scale(Count& count, const StoredObject& pod) const;
   api::Json disrupted_of(const api::Json& document) const;
 

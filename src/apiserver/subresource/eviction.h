@@ -1,5 +1,5 @@
-// Requests to pods/eviction: what they ask is read here, and carried out by a PodEviction.
-// Thread: loop. Source: spec "API server contract", 13.1-13.4.
+// Requests to pods/eviction: parsed here, and executed by a PodEviction. Thread: loop. Source: spec "API server
+// contract", 13.1-13.4.
 #pragma once
 
 #include "apiserver/read/core.h"

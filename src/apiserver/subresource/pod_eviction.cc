@@ -6,6 +6,9 @@
 #include "apiserver/resource/object_condition.h"
 #include "apiserver/write/server_members.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
@@ -37,22 +40,43 @@ Status still_processing(std::string_view budget) {
   return status;
 }
 
+/// The condition DisruptionAllowed of the budget's document if it is False; else null.
+Json refused_by_condition(const Json& budget) {
+  const Json* conditions = budget.at({"status", "conditions"});
+  if (conditions == nullptr || conditions->if_array() == nullptr) return {};
+  const auto found = std::ranges::find_if(*conditions->if_array(), [](const Json& each) {
+    return each.string_at({"type"}) == "DisruptionAllowed" && each.string_at({"status"}) == "False";
+  });
+  return found == conditions->if_array()->end() ? Json() : *found;
+}
+
+/// Why the budget lets no pod go: a failure of its controller, then the pods, then another reason of the controller.
+std::string exhausted_text(const Ruling& ruling, const Json& budget) {
+  const Json refused = refused_by_condition(budget);
+  const std::string_view reason = refused.string_at({"reason"});
+  const std::string_view message = refused.string_at({"message"});
+  std::string text = fmt::format("The disruption budget {} does not allow evicting pods currently", ruling.budget);
+  if (reason == "SyncFailed") return fmt::format("{} because it failed sync: {}", text, message);
+  if (ruling.current_healthy <= ruling.desired_healthy) {
+    return fmt::format("The disruption budget {} needs {} healthy pods and has {} currently", ruling.budget,
+                       ruling.desired_healthy, ruling.current_healthy);
+  }
+  return message.empty() ? text : fmt::format("{} ({}): {}", text, reason, message);
+}
+
 /// 429 without Retry-After: clients decide themselves when to retry.
-Status exhausted(const Ruling& ruling) {
+Status exhausted(const Ruling& ruling, const Json& budget) {
   Status status = make_error(ErrorCode::kTooManyRequests, "{}", kRefused);
-  status.make_details().causes.push_back(
-      {"DisruptionBudget",
-       fmt::format("The disruption budget {} needs {} healthy pods and has {} currently", ruling.budget,
-                   ruling.desired_healthy, ruling.current_healthy),
-       ""});
+  status.make_details().causes.push_back({"DisruptionBudget", exhausted_text(ruling, budget), ""});
   return status;
 }
 
 /// Texts of budgets that are read for one eviction, bytes: some 20 ms.
 constexpr std::size_t kBudgetBytesMax = 1U << 20U;
 
-/// The answer to a client whose eviction the ruling refuses.
-Status refusal_of(const Ruling& ruling) {
+/// The answer to a client whose eviction the ruling refuses. `budget`: the document of the one that decided, if one
+/// did.
+Status refusal_of(const Ruling& ruling, const Json& budget) {
   switch (ruling.passage) {
     case Passage::kNotCountedYet:
       return still_processing(ruling.budget);
@@ -70,7 +94,7 @@ Status refusal_of(const Ruling& ruling) {
     case Passage::kSpends:
       break;
   }
-  return exhausted(ruling);
+  return exhausted(ruling, budget);
 }
 
 Status too_many_budgets(std::string_view ns) {
@@ -86,10 +110,11 @@ Status too_many_to_count(std::string_view budget) {
 }
 
 Status still_changing() {
-  return api::retry_status(ErrorCode::kTooManyRequests, "The pod changes while it is judged, try again later.", 1);
+  return api::retry_status(ErrorCode::kTooManyRequests,
+                           "The pod changes during the check of its budgets, try again later.", 1);
 }
 
-disruption::PodStanding standing_of(const Json& pod) {
+disruption::PodStanding pod_state_of(const Json& pod) {
   return {.phase = std::string(pod.string_at({"status", "phase"})),
           .terminating = !pod.string_at({"metadata", "deletionTimestamp"}).empty(),
           .ready = is_ready(pod)};
@@ -165,22 +190,22 @@ Next PodEviction::rule() {
   if (const auto held = check_preconditions(*pod_, options_); !held) return refuse(held.error());
   // From here on only this pod is meant, not a later one of the same name.
   if (!options_.uid) options_.uid = pod_->meta.uid;
-  standing_ = standing_of(pod_->document());
+  pod_state_ = pod_state_of(pod_->document());
   const auto budgets = budgets_of_pod();
   if (!budgets) return refuse(too_many_budgets(ns_));
   std::vector<const api::PodDisruptionBudget*> pointers;
   for (const api::PodDisruptionBudget& budget : *budgets) pointers.push_back(&budget);
-  switch (const Ruling ruling = disruption::decide_passage(standing_, pointers); ruling.passage) {
+  switch (const Ruling ruling = disruption::decide_passage(pod_state_, pointers); ruling.passage) {
     case Passage::kUnprotected:
       // A pod that ends, or has ended, does not begin to run again.
-      removes_as_ruled_ = !standing_.terminating && standing_.phase != "Succeeded" && standing_.phase != "Failed";
+      removes_as_ruled_ = !pod_state_.terminating && pod_state_.phase != "Succeeded" && pod_state_.phase != "Failed";
       steps_.go_to(Step::kRemoval);
       return Next::kStep;
     case Passage::kNoBudget:
       steps_.go_to(Step::kConditioning);
       return Next::kStep;
     case Passage::kSeveralBudgets:
-      return refuse(refusal_of(ruling));
+      return refuse(refusal_of(ruling, {}));
     case Passage::kUnready:
     case Passage::kSpends:
     case Passage::kNotCountedYet:
@@ -239,7 +264,7 @@ StatusResult<Json> PodEviction::without_disruption(Json budget) {
   const std::optional<Ruling> counted = count_ruling(budget, *known);
   if (!counted) return too_many_to_count(known->metadata.name);
   const Ruling& ruling = *counted;
-  if (!ruling.goes()) return refusal_of(ruling);
+  if (!ruling.goes()) return refusal_of(ruling, budget);
   spends_nothing_ = ruling.passage != Passage::kSpends;
   if (spends_nothing_) return budget;
   const WallTime now = tools_.core.now.wall;
@@ -254,18 +279,18 @@ StatusResult<Json> PodEviction::without_disruption(Json budget) {
 /// Rules by the status of the budget, which costs little; one that lets the pod go is held to what this server sees.
 /// nullopt: the pods are too many to be counted at once.
 std::optional<Ruling> PodEviction::count_ruling(const Json& document, const api::PodDisruptionBudget& budget) const {
-  const Ruling by_status = disruption::decide_passage(standing_, std::array{&budget});
+  const Ruling by_status = disruption::decide_passage(pod_state_, std::array{&budget});
   if (by_status.passage != Passage::kSpends && by_status.passage != Passage::kUnready) return by_status;
   const bool always_goes =
       by_status.passage == Passage::kUnready && budget.unhealthy_pod_eviction_policy == "AlwaysAllow";
   if (always_goes) return by_status;
   BudgetCounter::Count counting = tools_.counter.begin(document, &budget);
   std::size_t steps = kSurveyStepsMax;
-  if (!tools_.counter.go_on(counting, steps)) return std::nullopt;
+  if (!tools_.counter.advance(counting, steps)) return std::nullopt;
   const BudgetSurvey survey = BudgetCounter::result(counting);
   if (!survey.count) return by_status;
   const api::PodDisruptionBudget held = disruption::held_to(budget, *survey.count);
-  return disruption::decide_passage(standing_, std::array{&held});
+  return disruption::decide_passage(pod_state_, std::array{&held});
 }
 
 Next PodEviction::set_condition_of_pod() {

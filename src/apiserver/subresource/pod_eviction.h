@@ -80,8 +80,8 @@ class PodEviction final : public std::enable_shared_from_this<PodEviction> {
   std::string name_;
   StepList<Step> steps_;
 
-  ObjectPtr pod_;  // as the ruling saw it
-  disruption::PodStanding standing_;
+  ObjectPtr pod_;  // state of the pod at the decision
+  disruption::PodStanding pod_state_;
   std::string budget_;             // the budget that is charged; empty: none protects the pod
   bool spends_nothing_ = false;    // the budget lets the pod go because it is unready
   bool removes_as_ruled_ = false;  // no budget counts the pod as it is: one that has changed is ruled on again

@@ -31,7 +31,7 @@ std::string labels_text(const Json* labels) {
   return out;
 }
 
-/// metav1.LabelSelector in the same form.
+/// A metav1.LabelSelector in the form of a query parameter.
 std::string selector_text(const Json* selector) {
   if (selector == nullptr) return {};
   std::string out = labels_text(selector->find("matchLabels"));

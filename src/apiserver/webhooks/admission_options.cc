@@ -54,14 +54,14 @@ Json admission_options(const Exchange& exchange, Operation operation, bool dry_r
 }
 
 Json admission_options(const DeleteOptions& options) {
-  Json told = options_of("DeleteOptions", options.dry_run);
-  if (options.grace_period_seconds) told["gracePeriodSeconds"] = *options.grace_period_seconds;
-  if (options.uid) told.make({"preconditions", "uid"}) = *options.uid;
-  if (options.resource_version) told.make({"preconditions", "resourceVersion"}) = *options.resource_version;
+  Json document = options_of("DeleteOptions", options.dry_run);
+  if (options.grace_period_seconds) document["gracePeriodSeconds"] = *options.grace_period_seconds;
+  if (options.uid) document.make({"preconditions", "uid"}) = *options.uid;
+  if (options.resource_version) document.make({"preconditions", "resourceVersion"}) = *options.resource_version;
   if (const std::string_view policy = policy_text(options.propagation); !policy.empty()) {
-    told["propagationPolicy"] = policy;
+    document["propagationPolicy"] = policy;
   }
-  return told;
+  return document;
 }
 
 namespace {

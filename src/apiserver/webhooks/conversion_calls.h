@@ -45,10 +45,10 @@ class ConversionCalls final : public ObjectConverter {
   void convert(const Resource& row, api::Json document, DocumentConverted done) override;
 
  private:
-  /// One convert(), until its last object is there.
+  /// One convert() that waits for objects.
   struct Request {
     std::vector<ObjectPtr> objects;
-    std::size_t open = 0;  // objects that are not there yet
+    std::size_t open = 0;  // objects that are not converted yet
     Converted done;
   };
 
@@ -60,7 +60,7 @@ class ConversionCalls final : public ObjectConverter {
     std::size_t place = 0;
   };
 
-  /// Objects of one call.
+  /// The objects that one call carries.
   struct Batch {
     const Resource* row = nullptr;
     CustomKindPtr kind;  // keeps the row

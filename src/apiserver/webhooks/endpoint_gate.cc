@@ -21,28 +21,6 @@ bool is_binding(const Route& route) {
   return route.subresource == nullptr && route.resource->is("", "Binding");
 }
 
-bool is_gated(const Route& route) {
-  if (route.subresource == nullptr) return is_binding(route);
-  switch (route.subresource->id) {
-    case SubresourceId::kBinding:
-    case SubresourceId::kEviction:
-    case SubresourceId::kToken:
-    case SubresourceId::kExec:
-    case SubresourceId::kProxy:
-      return true;
-    case SubresourceId::kNone:
-    case SubresourceId::kStatus:
-    case SubresourceId::kScale:
-    case SubresourceId::kLog:
-    case SubresourceId::kEphemeralContainers:
-    case SubresourceId::kResize:
-    case SubresourceId::kFinalize:
-    case SubresourceId::kApproval:
-      return false;
-  }
-  return false;
-}
-
 bool connects(const Route& route) {
   const Subresource* part = route.subresource;
   return part != nullptr && (part->id == SubresourceId::kExec || part->id == SubresourceId::kProxy);
@@ -74,32 +52,54 @@ std::string name_of(const Exchange& exchange) {
 
 }  // namespace
 
+bool EndpointGate::concerns(const Route& route) {
+  if (route.subresource == nullptr) return is_binding(route);
+  switch (route.subresource->id) {
+    case SubresourceId::kBinding:
+    case SubresourceId::kEviction:
+    case SubresourceId::kToken:
+    case SubresourceId::kExec:
+    case SubresourceId::kProxy:
+      return true;
+    case SubresourceId::kNone:
+    case SubresourceId::kStatus:
+    case SubresourceId::kScale:
+    case SubresourceId::kLog:
+    case SubresourceId::kEphemeralContainers:
+    case SubresourceId::kResize:
+    case SubresourceId::kFinalize:
+    case SubresourceId::kApproval:
+      return false;
+  }
+  return false;
+}
+
 struct EndpointGate::Passage {
   ExchangePtr exchange;
-  std::move_only_function<void()> go_on;
+  std::move_only_function<void()> proceed;
   AdmissionPtr admission;
   Json object;
   bool changed = false;
 };
 
-void EndpointGate::pass(const ExchangePtr& exchange, std::move_only_function<void()> go_on) {
+void EndpointGate::pass(const ExchangePtr& exchange, std::move_only_function<void()> proceed) {
   const Route& route = exchange->route;
-  if (!is_gated(route)) return go_on();
+  if (!concerns(route)) return proceed();
   // The query of a connection belongs to the program at its other end.
   const auto dry_run = connects(route) ? nullptr : exchange->target.find("dryRun");
   const std::string name = name_of(*exchange);
   if (is_binding(route) && exchange->observer() != nullptr) exchange->observer()->on_name(name);
   AdmissionPtr admission = admission_.begin(exchange, connects(route) ? Operation::kConnect : Operation::kCreate,
                                             route.ns, name, dry_run != nullptr && !dry_run->empty());
-  if (admission == nullptr) return go_on();
+  if (admission == nullptr) return proceed();
   auto object = asked_for(*exchange);
-  if (!object) return go_on();
+  if (!object) return proceed();
   if (!connects(route)) {
     (*object)["metadata"]["name"] = name;
     (*object)["metadata"]["namespace"] = route.ns;
   }
   auto passage =
-      std::make_shared<Passage>(Passage{exchange, std::move(go_on), std::move(admission), *std::move(object), false});
+      std::make_shared<Passage>(Passage{exchange, std::move(proceed), std::move(admission), *std::move(object), false});
   mutate(passage);
 }
 
@@ -120,7 +120,7 @@ void EndpointGate::validate(const PassagePtr& passage) {
     if (!result) return passage->exchange->fail(result.error());
     if (passage->exchange->finished()) return;
     if (passage->changed) passage->exchange->replace_body(passage->object);
-    passage->go_on();
+    passage->proceed();
   });
 }
 

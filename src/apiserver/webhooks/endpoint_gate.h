@@ -16,8 +16,11 @@ class EndpointGate {
  public:
   explicit EndpointGate(WebhookAdmission& admission) : admission_(admission) {}
 
-  /// Calls `go_on` once no webhook rejects the request, at once where none matches; else answers the exchange.
-  void pass(const ExchangePtr& exchange, std::move_only_function<void()> go_on);
+  /// True if webhooks see requests of the route here, and not when an object is written.
+  static bool concerns(const Route& route);
+
+  /// Calls `proceed` once no webhook rejects the request, at once where none matches; else answers the exchange.
+  void pass(const ExchangePtr& exchange, std::move_only_function<void()> proceed);
 
  private:
   struct Passage;

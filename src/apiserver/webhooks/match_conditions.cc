@@ -1,4 +1,4 @@
-// Admission: the match conditions of webhooks, and what they ask of the authorizer.
+// Admission: the match conditions of webhooks, and their calls of the authorizer.
 #include "policy/webhooks/match_conditions.h"
 
 #include "apiserver/webhooks/webhook_admission.h"

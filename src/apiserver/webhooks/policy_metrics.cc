@@ -8,8 +8,8 @@ std::string PolicyMetrics::shown(Names& names, const std::string& name) {
   return *names.insert(name).first;
 }
 
-void PolicyMetrics::judged(const admission_policies::Judgement& judgement, webhooks::Operation operation) {
-  for (const admission_policies::Check& check : judgement.checks) {
+void PolicyMetrics::record(const admission_policies::PolicyResult& result, webhooks::Operation operation) {
+  for (const admission_policies::Check& check : result.checks) {
     registry_
         .counter("apiserver_validating_admission_policy_check_total",
                  "Validations of admission policies that did not hold or had no value, by what that led to.",
@@ -19,7 +19,7 @@ void PolicyMetrics::judged(const admission_policies::Judgement& judgement, webho
                   {"enforcement_action", to_string(check.outcome)}})
         .add();
   }
-  for (const admission_policies::ConditionCount& count : judgement.conditions) {
+  for (const admission_policies::ConditionCount& count : result.conditions) {
     const std::string name = shown(policies_, count.policy);
     if (count.errors > 0) {
       registry_
@@ -35,7 +35,7 @@ void PolicyMetrics::judged(const admission_policies::Judgement& judgement, webho
     if (count.excluded) {
       registry_
           .counter("apiserver_admission_match_condition_exclusions_total",
-                   "Requests that a webhook was not asked about because of its match conditions.",
+                   "Requests that its match conditions kept from a webhook.",
                    {{"name", name},
                     {"kind", "ValidatingAdmissionPolicy"},
                     {"type", "validate"},

@@ -2,7 +2,7 @@
 // name; the others are "other". Source: Kubernetes docs, "Kubernetes Metrics Reference".
 #pragma once
 
-#include "policy/admission_policies/judge.h"
+#include "policy/admission_policies/evaluator.h"
 #include "policy/webhooks/match.h"
 #include "telemetry/metrics.h"
 
@@ -19,7 +19,7 @@ class PolicyMetrics {
 
   explicit PolicyMetrics(telemetry::Registry& registry) : registry_(registry) {}
 
-  void judged(const admission_policies::Judgement& judgement, webhooks::Operation operation);
+  void record(const admission_policies::PolicyResult& result, webhooks::Operation operation);
 
  private:
   using Names = std::set<std::string, std::less<>>;

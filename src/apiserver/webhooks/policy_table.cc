@@ -1,5 +1,7 @@
 #include "apiserver/webhooks/policy_table.h"
 
+#include "apiserver/webhooks/compile_in_slices.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -11,7 +13,8 @@ using admission_policies::PolicyBinding;
 using admission_policies::PolicyList;
 
 PolicyTable::PolicyTable(Core& core)
-    : stored_policies_(core.cache.of(core.registry.get("validatingadmissionpolicies.admissionregistration.k8s.io"))),
+    : core_(core),
+      stored_policies_(core.cache.of(core.registry.get("validatingadmissionpolicies.admissionregistration.k8s.io"))),
       stored_bindings_(
           core.cache.of(core.registry.get("validatingadmissionpolicybindings.admissionregistration.k8s.io"))) {}
 
@@ -43,8 +46,11 @@ void PolicyTable::on_event(const ResourceCache& cache, const EventPtr& event) {
     if (!event->previous) return;
     is_policy ? policies_.erase(event->previous->name) : bindings_.erase(event->previous->name);
   } else if (is_policy) {
-    policies_[event->object->name] =
-        std::make_shared<const AdmissionPolicy>(admission_policies::policy_of(event->object->document()));
+    return compile_in_slices(core_, cache, event->object, admission_policies::policy_of,
+                             [this, name = event->object->name](AdmissionPolicy policy) {
+                               policies_[name] = std::make_shared<const AdmissionPolicy>(std::move(policy));
+                               join();
+                             });
   } else {
     bindings_[event->object->name] =
         std::make_shared<const PolicyBinding>(admission_policies::binding_of(event->object->document()));

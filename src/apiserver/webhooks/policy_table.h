@@ -1,4 +1,6 @@
-// The admission policies of the cluster and their bindings, compiled: kept as they are written. Thread: loop.
+// The admission policies of the cluster and their bindings, compiled: kept as they are written. A long policy takes
+// effect some turns of the loop after its commit, when it is compiled, and its write is answered then; until then its
+// former version is in effect. Thread: loop.
 #pragma once
 
 #include "apiserver/read/collector.h"
@@ -25,7 +27,7 @@ class PolicyTable final : public Collector {
   /// The policies that have a binding, as they are now; a later change makes another list.
   std::shared_ptr<const admission_policies::PolicyList> list() const { return list_; }
 
-  /// True if a policy has a rule for such requests, whatever their objects contain and are called.
+  /// True if a policy has a rule for such requests, whatever the names and contents of their objects.
   bool asks(const webhooks::Subject& subject) const;
 
   void load() override;
@@ -36,6 +38,7 @@ class PolicyTable final : public Collector {
  private:
   void join();
 
+  const Core& core_;
   const ResourceCache& stored_policies_;
   const ResourceCache& stored_bindings_;
   std::map<std::string, admission_policies::PolicyPtr> policies_;

@@ -28,7 +28,7 @@ webhooks::ResourceName rule_name(const Resource& resource);
 
 class RequestForms {
  public:
-  /// One of the resources as which the objects of the request are served.
+  /// One resource as which the request's objects are served.
   struct Form {
     const Resource* resource;
     webhooks::ResourceName name;
@@ -65,8 +65,7 @@ class RequestForms {
   api::Json object_as(const Form& form) const;
   api::Json old_as(const Form& form) const;
 
-  /// Converts both objects; afterwards the form is not lacking. May call `done` from inside. This object must live
-  /// until then.
+  /// Replaces the objects, which have the form of asked(). Null: there is no such object.
   void convert(const Form& form, Done done);
 
   /// Takes `made`, the object after a change in that form, as the new object. An error: it cannot be converted back.
@@ -74,7 +73,7 @@ class RequestForms {
   void take(const Form& form, api::Json made, Taken done);
 
  private:
-  /// Both objects as a webhook has converted them.
+  /// Object and old object, converted by the webhook.
   struct Made {
     const Form* form = nullptr;
     api::Json object = {};
@@ -82,13 +81,13 @@ class RequestForms {
     std::optional<api::Status> fault = {};
   };
 
-  /// One convert() under way.
+  /// State of a convert() that waits for the webhook.
   struct Conversion {
     Made made;
     Done done;
   };
 
-  /// One take() under way.
+  /// State of a take() that waits for the webhook.
   struct Change {
     Made made;
     Taken done;

@@ -19,10 +19,8 @@ using api::Json;
 using webhooks::ServiceReference;
 using webhooks::Webhook;
 
-constexpr std::int64_t kPortMax = 65'535;
+constexpr std::int64_t kServicePortMax = 65'535;
 constexpr std::size_t kShownBytesMax = 256;  // bytes shown in a message
-
-using Place = ServicePlace;
 
 const Json::Array& list_at(const Json& object, std::initializer_list<std::string_view> path) {
   static const Json::Array kNothing;
@@ -31,7 +29,7 @@ const Json::Array& list_at(const Json& object, std::initializer_list<std::string
   return list == nullptr ? kNothing : *list;
 }
 
-std::string origin_of(const Place& place) {
+std::string origin_of(const ServicePlace& place) {
   const bool v6 = place.host.find(':') != std::string::npos;
   return fmt::format("https://{}{}{}:{}", v6 ? "[" : "", place.host, v6 ? "]" : "", place.port);
 }
@@ -73,8 +71,8 @@ std::int64_t target_port(const Json& port, const Json& pod) {
 }
 
 /// Addresses at which ready pods of a service listen. Empty also for a service that selects none.
-std::vector<Place> places_of(Core& core, const Json& service, const Json& port) {
-  std::vector<Place> places;
+std::vector<ServicePlace> places_of(Core& core, const Json& service, const Json& port) {
+  std::vector<ServicePlace> places;
   const Json* selector = service.at({"spec", "selector"});
   const Json::Object* wanted = selector == nullptr ? nullptr : selector->if_object();
   if (wanted == nullptr || wanted->empty()) return places;
@@ -87,7 +85,7 @@ std::vector<Place> places_of(Core& core, const Json& service, const Json& port) 
     const api::DocumentPtr document = pod->shared_document();
     if (!is_ready(*document)) return true;
     const std::int64_t number = target_port(port, *document);
-    if (number > 0 && number <= kPortMax) {
+    if (number > 0 && number <= kServicePortMax) {
       places.push_back({std::string(document->string_at({"status", "podIP"})), number});
     }
     return true;
@@ -102,7 +100,7 @@ Result<ServicePlace> place_of(Core& core, const ServiceReference& reference) {
   if (!found) return unreachable(fmt::format("service \"{}\" not found", reference.name));
   const Json service = found->document();
   if (service.string_at({"spec", "type"}) == "ExternalName") {
-    return Place{std::string(service.string_at({"spec", "externalName"})), reference.port};
+    return ServicePlace{std::string(service.string_at({"spec", "externalName"})), reference.port};
   }
   const Json* port = nullptr;
   for (const Json& one : list_at(service, {"spec", "ports"})) {
@@ -111,13 +109,13 @@ Result<ServicePlace> place_of(Core& core, const ServiceReference& reference) {
   if (port == nullptr) {
     return unreachable(fmt::format("no service port {} found for service \"{}\"", reference.port, reference.name));
   }
-  std::vector<Place> places = places_of(core, service, *port);
+  std::vector<ServicePlace> places = places_of(core, service, *port);
   if (!places.empty()) return std::move(places[core.rng.below(places.size())]);
   const std::string_view address = service.string_at({"spec", "clusterIP"});
   if (address.empty() || address == "None") {
     return unreachable(fmt::format("no endpoints available for service \"{}\"", reference.name));
   }
-  return Place{std::string(address), reference.port};
+  return ServicePlace{std::string(address), reference.port};
 }
 
 std::string shown_url(const Webhook& webhook) {

@@ -28,7 +28,7 @@ Result<ServicePlace> place_of(Core& core, const webhooks::ServiceReference& refe
 /// The failure that an answer without success means, as upstream's client describes it.
 std::string refusal_text(const api::Response& response);
 
-/// The call without its body. kServiceUnavailable: there is no such service, none of its pods can be asked.
+/// The call without its body. kServiceUnavailable: the service does not exist, or none of its pods can be reached.
 Result<WebhookCall> call_of(Core& core, const webhooks::Webhook& webhook);
 
 }  // namespace spillway::apiserver

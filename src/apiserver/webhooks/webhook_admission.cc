@@ -57,7 +57,7 @@ webhooks::Subject Admission::rule_subject() const {
           .names = forms_.names()};
 }
 
-/// Null: the webhook is not asked about the object as it is now.
+/// Null: the webhook is not called for the object in its present state.
 const Admission::Form* Admission::form_for(const Webhook& webhook) const {
   const webhooks::ResourceName* name = matched_name(webhook, rule_subject());
   if (name == nullptr) return nullptr;
@@ -133,10 +133,10 @@ std::optional<Status> Admission::hindrance() const {
   return api::retry_status(ErrorCode::kTimeout, "request did not complete within the requested timeout", 1);
 }
 
-void Admission::ask(const Webhook& webhook, const Form& form, WebhookDesk::Answered answered) {
+void Admission::ask(const Webhook& webhook, const Form& form, WebhookCalls::Answered answered) {
   const std::string uid = new_uid(tools_.core.rng);
   const auto step = exchange_->steps.begin(RequestStep::Of::kWebhook, webhook.name, tools_.core.now.mono);
-  tools_.desk.ask(
+  tools_.calls.ask(
       webhook, uid, review(form, uid), deadline_ - tools_.core.now.mono,
       [self = shared_from_this(), step, answered = std::move(answered)](Result<ReviewAnswer> answer) mutable {
         self->exchange_->steps.end(step, self->tools_.core.now.mono, !answer);
@@ -213,7 +213,7 @@ void Admission::on_next_mutating(const StatusResult<std::optional<Wanted>>& foun
 
 void Admission::on_mutation(std::size_t index, const Form& form, Instant asked, Result<ReviewAnswer> answer) {
   const Webhook& webhook = *(*mutating_)[index];
-  if (const auto judged = judge(webhook, asked, answer); !judged) return end_mutation(judged.error());
+  if (const auto verdict = evaluate(webhook, asked, answer); !verdict) return end_mutation(verdict.error());
   if (!answer) return on_taken(index, false);
   StatusResult<std::optional<Json>> made = std::nullopt;
   if (answer->patch) made = patched(webhook, form, *answer->patch);
@@ -221,7 +221,7 @@ void Admission::on_mutation(std::size_t index, const Form& form, Instant asked, 
     tools_.metrics.rejected(webhook, subject_.operation, WebhookMetrics::Cause::kServer, 0);
     return end_mutation(made.error());
   }
-  note_mutation(index, made->has_value());
+  record_mutation(index, made->has_value());
   if (!*made) return on_taken(index, false);
   forms_.take(form, **std::move(made), [self = shared_from_this(), index](const StatusResult<void>& taken) {
     taken ? self->on_taken(index, true) : self->end_mutation(taken.error());
@@ -256,7 +256,7 @@ StatusResult<std::optional<Json>> Admission::patched(const Webhook& webhook, con
   return std::optional(typed->object);
 }
 
-void Admission::note_mutation(std::size_t index, bool changed) {
+void Admission::record_mutation(std::size_t index, bool changed) {
   AnswerObserver* observer = exchange_->observer();
   if (observer == nullptr) return;
   const Webhook& webhook = *(*mutating_)[index];
@@ -277,7 +277,7 @@ void Admission::validate(Json object, Json old, Decided done) {
   forms_.set(std::move(object), std::move(old));
   decided_ = std::move(done);
   next_ = 0;
-  judged_ = false;
+  evaluated_ = false;
   wanted_.clear();
   ask_validating();
 }
@@ -295,7 +295,7 @@ void Admission::ask_validating() {
 }
 
 StatusResult<void> Admission::find_validating() {
-  if (phases_.policies && !judged_) SPILLWAY_TRY_VOID(judge_by_policies());
+  if (phases_.policies && !evaluated_) SPILLWAY_TRY_VOID(evaluate_policies());
   if (!phases_.validating || missing_ != nullptr) return {};
   for (; next_ < validating_->size(); ++next_) {
     const Webhook& webhook = *(*validating_)[next_];
@@ -335,7 +335,8 @@ void Admission::ask_wanted() {
     ask(webhook, *wanted_[i].form,
         [self = shared_from_this(), votes, i, &webhook,
          asked = tools_.core.now.mono](const Result<ReviewAnswer>& answer) {
-          if (const auto judged = self->judge(webhook, asked, answer); !judged) votes->refusals[i] = judged.error();
+          if (const auto verdict = self->evaluate(webhook, asked, answer); !verdict)
+            votes->refusals[i] = verdict.error();
           if (--votes->open != 0) return;
           const auto first = std::ranges::find_if(votes->refusals, [](const auto& one) { return one.has_value(); });
           self->end_validation(first == votes->refusals.end() ? StatusResult<void>() : StatusResult<void>(**first));
@@ -345,15 +346,15 @@ void Admission::ask_wanted() {
 
 // Answers.
 
-StatusResult<void> Admission::judge(const Webhook& webhook, Instant asked, const Result<ReviewAnswer>& answer) {
+StatusResult<void> Admission::evaluate(const Webhook& webhook, Instant asked, const Result<ReviewAnswer>& answer) {
   const Duration took = tools_.core.now.mono - asked;
   if (answer && answer->allowed) {
-    note(webhook, *answer);
+    record_answer(webhook, *answer);
     tools_.metrics.asked(webhook, subject_.operation, took, false, 200);
     return {};
   }
   if (answer) {
-    note(webhook, *answer);
+    record_answer(webhook, *answer);
     Status denied = webhooks::denial_status(webhook.name, answer->status);
     tools_.metrics.asked(webhook, subject_.operation, took, true, denied.code);
     tools_.metrics.rejected(webhook, subject_.operation, WebhookMetrics::Cause::kDenied, denied.code);
@@ -361,7 +362,7 @@ StatusResult<void> Admission::judge(const Webhook& webhook, Instant asked, const
   }
   const std::string why = answer.error().text();
   const bool open = webhook.fails_open;
-  tools_.core.log.warning(open ? "webhook not asked, the request goes on" : "webhook not asked, the request fails",
+  tools_.core.log.warning(open ? "webhook not called, the request continues" : "webhook not called, the request fails",
                           {{"webhook", webhook.name}, {"configuration", webhook.configuration}, {"why", why}});
   tools_.metrics.asked(webhook, subject_.operation, took, !open, 0);
   if (!open) {
@@ -374,10 +375,11 @@ StatusResult<void> Admission::judge(const Webhook& webhook, Instant asked, const
 }
 
 /// Adds an answer's warnings for the client and its annotations for the audit log, once per webhook.
-void Admission::note(const Webhook& webhook, const ReviewAnswer& answer) {
-  std::vector<std::string>& told = exchange_->warnings;
+void Admission::record_answer(const Webhook& webhook, const ReviewAnswer& answer) {
+  std::vector<std::string>& warnings = exchange_->warnings;
   for (const std::string& warning : answer.warnings) {
-    if (told.size() < kWarningsMax && std::ranges::find(told, warning) == told.end()) told.push_back(warning);
+    if (warnings.size() < kWarningsMax && std::ranges::find(warnings, warning) == warnings.end())
+      warnings.push_back(warning);
   }
   AnswerObserver* observer = exchange_->observer();
   if (observer == nullptr) return;
@@ -418,7 +420,7 @@ AdmissionPtr WebhookAdmission::find(const ExchangePtr& exchange, Operation opera
   const Admission::Phases phases = phases_of(*route.resource, route.subresource, operation);
   if (!phases.any()) return nullptr;
   auto admission = std::make_shared<Admission>(
-      Admission::Tools{core_, desk_, metrics_, policy_metrics_, authorizer_}, exchange,
+      Admission::Tools{core_, webhook_calls_, metrics_, policy_metrics_, authorizer_}, exchange,
       Admission::Subject{.operation = operation, .ns = ns, .name = name, .dry_run = dry_run}, phases, table_,
       policies_);
   admission->set_options(admission_options(*exchange, operation, dry_run));

@@ -16,6 +16,7 @@
 #include "apiserver/webhooks/request_forms.h"
 #include "apiserver/webhooks/webhook_metrics.h"
 #include "apiserver/webhooks/webhook_table.h"
+#include "base/alive.h"
 #include "policy/webhooks/match.h"
 #include "policy/webhooks/review_answer.h"
 #include "policy/webhooks/review_request.h"
@@ -34,7 +35,7 @@
 namespace spillway::apiserver {
 
 /// Calls one webhook and resumes the write afterwards.
-class WebhookDesk {
+class WebhookCalls {
  public:
   static constexpr std::size_t kCallsMax = 256;         // under way
   static constexpr std::size_t kBytesMax = 64U << 20U;  // bodies of all calls under way
@@ -42,11 +43,11 @@ class WebhookDesk {
   using Answered = std::move_only_function<void(Result<webhooks::ReviewAnswer>)>;
 
   /// `caller` null: no webhook can be asked.
-  WebhookDesk(Core& core, WebhookCaller* caller) : core_(core), caller_(caller) {}
+  WebhookCalls(Core& core, WebhookCaller* caller) : core_(core), caller_(caller) {}
 
-  ~WebhookDesk();
-  WebhookDesk(const WebhookDesk&) = delete;
-  WebhookDesk& operator=(const WebhookDesk&) = delete;
+  ~WebhookCalls();
+  WebhookCalls(const WebhookCalls&) = delete;
+  WebhookCalls& operator=(const WebhookCalls&) = delete;
 
   /// `answered` is called once, and never from inside; an error is the reason for a missing answer, in upstream's
   /// words. Waits for `time` at most, which is not more than the webhook's own.
@@ -72,14 +73,14 @@ class WebhookDesk {
   std::uint64_t last_ = 0;
   std::size_t bytes_ = 0;
   std::map<std::uint64_t, Call> calls_;
-  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  Alive alive_;
 };
 
 /// One request past the webhooks: mutate(), again if may_repeat(), then validate(). It keeps to the webhooks that there
 /// were when it began.
 class Admission final : public std::enable_shared_from_this<Admission> {
  public:
-  /// The object that the webhooks made of it; nullopt: they left it as it is.
+  /// The object after the webhooks' changes; nullopt: unchanged.
   using Mutated = std::move_only_function<void(api::StatusResult<std::optional<api::Json>>)>;
   using Decided = std::move_only_function<void(api::StatusResult<void>)>;
 
@@ -93,7 +94,7 @@ class Admission final : public std::enable_shared_from_this<Admission> {
 
   struct Tools {
     Core& core;
-    WebhookDesk& desk;
+    WebhookCalls& calls;
     WebhookMetrics& metrics;
     PolicyMetrics& policy_metrics;
     const Authorizer& authorizer;
@@ -125,7 +126,7 @@ class Admission final : public std::enable_shared_from_this<Admission> {
   /// Asks the mutating webhooks, one after the other; a second time those that want to see what others have changed.
   /// `object`, `old`: null where there is none; in the form of the request's endpoint. May call `done` from inside.
   void mutate(api::Json object, api::Json old, Mutated done);
-  /// Holds it against the policies, then asks the validating webhooks, all at once. May call `done` from inside.
+  /// Evaluates the policies, then calls the validating webhooks, all at once. May call `done` from inside.
   void validate(api::Json object, api::Json old, Decided done);
 
  private:
@@ -142,16 +143,16 @@ class Admission final : public std::enable_shared_from_this<Admission> {
   /// The result of the webhook's match conditions; an error ends the request.
   api::StatusResult<bool> wants(const webhooks::Webhook& webhook, const Form& form);
   cel::AccessDecision decide(const cel::AccessRequest& asked) const;
-  void ask(const webhooks::Webhook& webhook, const Form& form, WebhookDesk::Answered answered);
+  void ask(const webhooks::Webhook& webhook, const Form& form, WebhookCalls::Answered answered);
 
   /// Evaluates the policies, once for each validate(); an error ends the request. missing_ is set if they have to be
   /// evaluated again, with the objects in that form.
-  api::StatusResult<void> judge_by_policies();
-  void tell(const admission_policies::Judgement& judgement);
+  api::StatusResult<void> evaluate_policies();
+  void report(const admission_policies::PolicyResult& result);
 
   /// A webhook to call about the present object, and the form in which it wants the object.
   struct Wanted {
-    std::size_t index = 0;  // in the list of its phase
+    std::size_t index = 0;  // position in the list of its phase
     const Form* form = nullptr;
   };
 
@@ -176,13 +177,13 @@ class Admission final : public std::enable_shared_from_this<Admission> {
   api::StatusResult<std::optional<api::Json>> patched(const webhooks::Webhook& webhook, const Form& form,
                                                       const api::Json& patch) const;
   void on_taken(std::size_t index, bool changed);
-  void note_mutation(std::size_t index, bool changed);
+  void record_mutation(std::size_t index, bool changed);
   void end_mutation(api::StatusResult<std::optional<api::Json>> result);
 
   /// Applies an answer except for its patch; an error ends the request.
-  api::StatusResult<void> judge(const webhooks::Webhook& webhook, Instant asked,
-                                const Result<webhooks::ReviewAnswer>& answer);
-  void note(const webhooks::Webhook& webhook, const webhooks::ReviewAnswer& answer);
+  api::StatusResult<void> evaluate(const webhooks::Webhook& webhook, Instant asked,
+                                   const Result<webhooks::ReviewAnswer>& answer);
+  void record_answer(const webhooks::Webhook& webhook, const webhooks::ReviewAnswer& answer);
 
   Tools tools_;
   ExchangePtr exchange_;
@@ -198,13 +199,13 @@ class Admission final : public std::enable_shared_from_this<Admission> {
 
   // Progress through the list of a phase.
   std::size_t next_ = 0;
-  bool judged_ = false;         // by the policies
+  bool evaluated_ = false;      // by the policies
   std::vector<Wanted> wanted_;  // validating webhooks
   Decided decided_;
   int round_ = 0;
   bool changed_ = false;
-  std::set<std::size_t> previous_;  // asked, would be asked again, and nothing has changed since
-  std::set<std::size_t> again_;     // to be asked again
+  std::set<std::size_t> previous_;  // called before; to be called again only if a later webhook changes the object
+  std::set<std::size_t> again_;     // to be called again
   Mutated mutated_;
 };
 
@@ -212,13 +213,13 @@ using AdmissionPtr = std::shared_ptr<Admission>;
 
 class WebhookAdmission {
  public:
-  /// `authorizer` is what expressions ask.
+  /// `authorizer`: answers the authorization checks in expressions.
   WebhookAdmission(Core& core, WebhookTable& table, PolicyTable& policies, WebhookCaller* caller,
                    const Authorizer& authorizer, telemetry::Registry& metrics)
       : core_(core),
         table_(table),
         policies_(policies),
-        desk_(core, caller),
+        webhook_calls_(core, caller),
         metrics_(metrics),
         policy_metrics_(metrics),
         authorizer_(authorizer) {}
@@ -232,7 +233,7 @@ class WebhookAdmission {
 
   /// True if a webhook or a policy has a rule for such requests, whatever their objects contain. `part` null: the
   /// object itself.
-  bool meets(const Resource& resource, const Subresource* part, webhooks::Operation operation) {
+  bool applies_to(const Resource& resource, const Subresource* part, webhooks::Operation operation) {
     return !nobody_asks() && phases_of(resource, part, operation).any();
   }
 
@@ -249,7 +250,7 @@ class WebhookAdmission {
   Core& core_;
   WebhookTable& table_;
   PolicyTable& policies_;
-  WebhookDesk desk_;
+  WebhookCalls webhook_calls_;
   WebhookMetrics metrics_;
   PolicyMetrics policy_metrics_;
   const Authorizer& authorizer_;

@@ -78,7 +78,7 @@ void WebhookMetrics::rejected(const Webhook& webhook, Operation operation, Cause
 void WebhookMetrics::failed_open(const Webhook& webhook) {
   registry_
       .counter("apiserver_admission_webhook_fail_open_count",
-               "Requests that went on although an admission webhook could not be asked.",
+               "Requests that continued although an admission webhook could not be asked.",
                {{"name", name_of(webhook)}, {"type", type_of(webhook)}})
       .add();
 }
@@ -98,7 +98,7 @@ void WebhookMetrics::conditions_failed(const Webhook& webhook, Operation operati
 void WebhookMetrics::excluded(const Webhook& webhook, Operation operation) {
   registry_
       .counter("apiserver_admission_match_condition_exclusions_total",
-               "Requests that a webhook was not asked about because of its match conditions.",
+               "Requests that its match conditions kept from a webhook.",
                {{"name", name_of(webhook)},
                 {"kind", "webhook"},
                 {"type", type_of(webhook)},

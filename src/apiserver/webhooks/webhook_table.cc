@@ -1,5 +1,7 @@
 #include "apiserver/webhooks/webhook_table.h"
 
+#include "apiserver/webhooks/compile_in_slices.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -8,7 +10,8 @@ namespace spillway::apiserver {
 using webhooks::Phase;
 
 WebhookTable::WebhookTable(Core& core)
-    : phases_{
+    : core_(core),
+      phases_{
           Phased{Phase::kMutating,
                  &core.cache.of(core.registry.get("mutatingwebhookconfigurations.admissionregistration.k8s.io"))},
           Phased{Phase::kValidating,
@@ -17,7 +20,9 @@ WebhookTable::WebhookTable(Core& core)
 void WebhookTable::load() {
   for (Phased& phased : phases_) {
     phased.by_configuration.clear();
-    for (const auto& [key, object] : phased.configurations->objects()) take(phased, *object);
+    for (const auto& [key, object] : phased.configurations->objects()) {
+      put(phased, object->name, webhooks_of(phased.phase, object->document()));
+    }
     join(phased);
   }
 }
@@ -26,19 +31,24 @@ void WebhookTable::on_event(const ResourceCache& cache, const EventPtr& event) {
   const auto phased = std::ranges::find(phases_, &cache, &Phased::configurations);
   if (phased == phases_.end()) return;
   if (event->object) {
-    take(*phased, *event->object);
-  } else if (event->previous) {
-    phased->by_configuration.erase(event->previous->name);
+    return compile_in_slices(
+        core_, cache, event->object,
+        [phase = phased->phase](const api::Json& configuration) { return webhooks_of(phase, configuration); },
+        [this, phased = &*phased, name = event->object->name](std::vector<webhooks::Webhook> webhooks) {
+          put(*phased, name, std::move(webhooks));
+          join(*phased);
+        });
   }
+  if (event->previous) phased->by_configuration.erase(event->previous->name);
   join(*phased);
 }
 
-void WebhookTable::take(Phased& phased, const StoredObject& configuration) {
+void WebhookTable::put(Phased& phased, const std::string& configuration, std::vector<webhooks::Webhook> webhooks) {
   WebhookList list;
-  for (webhooks::Webhook& webhook : webhooks_of(phased.phase, configuration.document())) {
+  for (webhooks::Webhook& webhook : webhooks) {
     list.push_back(std::make_shared<const webhooks::Webhook>(std::move(webhook)));
   }
-  phased.by_configuration.insert_or_assign(configuration.name, std::move(list));
+  phased.by_configuration.insert_or_assign(configuration, std::move(list));
 }
 
 void WebhookTable::join(Phased& phased) {

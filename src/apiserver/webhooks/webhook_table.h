@@ -1,4 +1,6 @@
-// The admission webhooks of the cluster, ready to be asked: kept as their configurations are written. Thread: loop.
+// The admission webhooks of the cluster, ready to be called: updated with each write of a configuration. A
+// configuration with long match conditions takes effect some turns of the loop after its commit, when they are
+// compiled, and its write is answered then; until then its former version is in effect. Thread: loop.
 #pragma once
 
 #include "apiserver/read/collector.h"
@@ -45,9 +47,10 @@ class WebhookTable final : public Collector {
 
   const Phased& of(webhooks::Phase phase) const { return phases_[static_cast<std::size_t>(phase)]; }
 
-  void take(Phased& phased, const StoredObject& configuration);
+  void put(Phased& phased, const std::string& configuration, std::vector<webhooks::Webhook> webhooks);
   void join(Phased& phased);
 
+  const Core& core_;
   std::array<Phased, 2> phases_;
   bool empty_ = true;
   std::uint64_t version_ = 0;

@@ -25,12 +25,12 @@ api::Json at_rest_of(const Resource& stored, api::Json document) {
   return stored.custom == nullptr ? std::move(document) : stored.custom->kind->at_rest(std::move(document));
 }
 
-/// The object of these bytes; errors are in upstream's words.
+/// The object in these stored bytes; errors are in upstream's words.
 api::StatusResult<ObjectPtr> Committer::object_of(const Resource& resource, const std::string& key,
                                                   const store::Value& value, store::Revision revision) {
   const ResourceCache& cache = core_.cache.of(resource);
   if (ObjectPtr cached = cache.find(key); cached && cached->revision == revision) return cached;
-  // Overwritten meanwhile: what this write made of it.
+  // The object was overwritten meanwhile: the answer shows the result of this write.
   Result<ObjectPtr> read = read_object(cache.resource(), key, value, revision);
   if (!read) return unreadable_status(resource.storage + key, revision, read.error().message);
   return *std::move(read);
@@ -48,7 +48,7 @@ api::StatusResult<void> Committer::may_write(const Resource& resource, const std
   return unknown_fields_status(resource.storage + key, object->unknown_fields);
 }
 
-/// The object that a write met, or has made.
+/// The result of a write: the object that it stored, or the one that it conflicted with.
 api::StatusResult<Commit> Committer::commit_of(const Resource& resource, const std::string& key,
                                                const store::WriteResult& result, const store::Value& written) {
   Commit commit{result.committed, nullptr};

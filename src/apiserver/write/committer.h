@@ -50,7 +50,7 @@ class StoreStep {
   std::optional<std::size_t> step_;
 };
 
-/// The document in its form at rest: a custom kind in its storage version, pruned by its schema.
+/// The document in its stored form: a custom kind in its storage version, pruned by its schema.
 api::Json at_rest_of(const Resource& stored, api::Json document);
 
 class Committer {
@@ -68,7 +68,7 @@ class Committer {
   void put(const Resource& resource, std::string key, api::Json document, store::Revision expected, Checks checks,
            Done done);
   void renew(Renewal renewal, Done done);
-  /// `last`: what the DELETED event is to show; null: the object as it was.
+  /// `last`: the object that the DELETED event shows; null: the stored one.
   void erase(const Resource& resource, std::string key, api::Json last, store::Revision expected, Done done);
 
   /// The answer to a dry run: never stored, keeps its present resourceVersion.

@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view kMagic{"k8s\0", 4};
 constexpr std::uint32_t kRaw = 2;        // field of the envelope: the object
 constexpr std::uint32_t kSpec = 2;       // field of the Lease
-constexpr std::uint32_t kRenewTime = 4;  // field of its spec
+constexpr std::uint32_t kRenewTime = 4;  // number of the field in the spec
 constexpr std::uint32_t kSeconds = 1;    // field of a Time
 constexpr std::uint32_t kNanos = 2;
 constexpr std::uint64_t kSecondsMax = 253'402'300'799;  // 9999-12-31T23:59:59Z

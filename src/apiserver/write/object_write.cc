@@ -82,6 +82,21 @@ constexpr int kAskedUpdateAttempts = 5;
 /// Choices of addresses or ports that other servers had made as well; then the write fails (500).
 constexpr int kChoices = 64;
 
+/// True for kinds whose validation clients can make long.
+bool is_validated_in_slices(const Resource& row) {
+  return row.custom != nullptr || row.hooks->compiles_expressions;
+}
+
+/// Validates an object by the rules of its kind: by the schema of a custom kind, by the hooks of another.
+/// `old` is null for a new object.
+void validate_by_kind(const Resource& row, const Json& object, const Json* old, Endpoint endpoint,
+                      api::FieldErrors& errors) {
+  if (row.custom != nullptr) return row.custom->validate(object, old, errors);
+  const KindHooks& hooks = *row.hooks;
+  if (old != nullptr && hooks.validate_update != nullptr) return hooks.validate_update(object, *old, endpoint, errors);
+  if (endpoint == Endpoint::kMain && hooks.validate_create != nullptr) hooks.validate_create(object, errors);
+}
+
 /// 404: there is no such namespace. 403: it is being deleted.
 StatusResult<void> check_namespace_takes(const Core& core, const Resource& resource, const std::string& ns,
                                          std::string_view name) {
@@ -134,7 +149,7 @@ AdmissionPtr begin_admission(const WriteTools& tools, const UpdateJob& job, webh
 }
 
 Status lost_choices() {
-  return make_error(ErrorCode::kInternalError, "other servers took what was chosen {} times", kChoices);
+  return make_error(ErrorCode::kInternalError, "other servers allocated the chosen values {} times in a row", kChoices);
 }
 
 }  // namespace
@@ -205,7 +220,7 @@ Next ObjectWrite::run(Step step) {
     case Step::kMutatingWebhooks:
       return ask_mutating_webhooks();
     case Step::kSchema:
-      return check_schema();
+      return check_in_slices();
     case Step::kValidation:
       return proceed_if(creates_ ? validate_new() : validate_update());
     case Step::kValidatingWebhooks:
@@ -237,14 +252,14 @@ Next ObjectWrite::proceed_if(const StatusResult<void>& result) {
 }
 
 Next ObjectWrite::end(StatusResult<Written> result) {
-  leave_turn();
+  release_turn();
   done_(std::move(result));
   if (!store_key_.empty()) tools_.turns.begin_next();
   return Next::kEnd;
 }
 
-void ObjectWrite::leave_turn() {
-  if (std::exchange(has_turn_, false)) tools_.turns.leave(store_key_);
+void ObjectWrite::release_turn() {
+  if (std::exchange(has_turn_, false)) tools_.turns.release(store_key_);
 }
 
 AdmissionContext ObjectWrite::admission_context() {
@@ -287,7 +302,7 @@ Next ObjectWrite::check_target() {
 /// Changes of the server itself are made in the version that the object has in the store.
 Next ObjectWrite::convert_current() {
   if (job_.trusted || !needs_webhook(row_, *current_)) return Next::kStep;
-  leave_turn();
+  release_turn();
   tools_.core.converter->convert(row_, {current_}, ObjectConverter::Of::kObject,
                                  [self = shared_from_this()](const StatusResult<std::vector<ObjectPtr>>& converted) {
                                    self->resume(self->on_converted(Step::kCurrentForm, document_of(converted)));
@@ -298,7 +313,7 @@ Next ObjectWrite::convert_current() {
 
 Next ObjectWrite::convert_to_stored() {
   if (job_.trusted || !has_webhook(row_)) return Next::kStep;
-  if (!creates_) leave_turn();
+  if (!creates_) release_turn();
   tools_.core.converter->convert(stored(), std::move(object_),
                                  [self = shared_from_this()](StatusResult<Json> converted) {
                                    self->resume(self->on_converted(Step::kStoredForm, std::move(converted)));
@@ -442,7 +457,7 @@ StatusResult<void> ObjectWrite::admit_update() {
 /// belongs to, for the next update would create the object as well.
 Next ObjectWrite::ask_mutating_webhooks() {
   if (!admission_ || !admission_->has_round()) return Next::kStep;
-  if (!creates_) leave_turn();
+  if (!creates_) release_turn();
   shown_ = creates_ ? shown_new(row_, object_, !name_prefix_.empty()) : shown(row_, job_.form, object_);
   admission_->mutate(shown_, creates_ ? Json() : shown(row_, job_.form, *old_),
                      [self = shared_from_this()](StatusResult<std::optional<Json>> mutated) {
@@ -471,12 +486,17 @@ Next ObjectWrite::on_mutated(StatusResult<std::optional<Json>> mutated) {
   return Next::kStep;
 }
 
-/// An update keeps its turn meanwhile: the next one begins with the outcome of this one.
-Next ObjectWrite::check_schema() {
-  schema_errors_ = {};
-  if (row_.custom == nullptr || job_.trusted) return Next::kStep;
-  tools_.core.in_slices([this] { row_.custom->validate(object_, creates_ ? nullptr : old_.get(), schema_errors_); },
-                        [self = shared_from_this()] { self->advance(); });
+/// Clients can make this validation long. An update keeps its turn meanwhile: the next one begins with the outcome of
+/// this one.
+Next ObjectWrite::check_in_slices() {
+  slice_errors_ = {};
+  if (!is_validated_in_slices(row_) || job_.trusted) return Next::kStep;
+  tools_.core.in_slices(
+      [this] {
+        const Endpoint endpoint = creates_ ? Endpoint::kMain : endpoint_of(job_.part);
+        validate_by_kind(row_, object_, creates_ ? nullptr : old_.get(), endpoint, slice_errors_);
+      },
+      [self = shared_from_this()] { self->advance(); });
   return Next::kWait;
 }
 
@@ -486,8 +506,11 @@ StatusResult<void> ObjectWrite::validate_new() {
   api::FieldErrors errors;
   validate_metadata(row_, object_, errors);
   for (const AdmissionCheck* check : tools_.checks) check->validate_create(resource, object_, errors);
-  if (hooks.validate_create != nullptr) hooks.validate_create(object_, errors);
-  errors.add(std::exchange(schema_errors_, {}));
+  if (is_validated_in_slices(row_)) {
+    errors.add(std::exchange(slice_errors_, {}));
+  } else {
+    validate_by_kind(row_, object_, nullptr, Endpoint::kMain, errors);
+  }
   if (errors.empty() && row_.metadata.create == 0) validate_any_metadata(object_, errors);
   if (!errors.empty()) {
     return api::invalid_status(resource.group_kind(), object_.string_at({"metadata", "name"}), errors);
@@ -509,12 +532,10 @@ StatusResult<void> ObjectWrite::validate_update() {
   const UpdatedPart part = changes_spec(endpoint) ? UpdatedPart::kMain : UpdatedPart::kStatus;
   validate_metadata_update(row_, part, object_, *old_, errors);
   for (const AdmissionCheck* check : tools_.checks) check->validate_update(resource, object_, *old_, errors);
-  if (row_.custom != nullptr) {
-    errors.add(std::exchange(schema_errors_, {}));
-  } else if (hooks.validate_update != nullptr) {
-    hooks.validate_update(object_, *old_, endpoint, errors);
-  } else if (hooks.validate_create != nullptr && endpoint == Endpoint::kMain) {
-    hooks.validate_create(object_, errors);
+  if (is_validated_in_slices(row_)) {
+    errors.add(std::exchange(slice_errors_, {}));
+  } else {
+    validate_by_kind(row_, object_, old_.get(), endpoint, errors);
   }
   if (!errors.empty()) return api::invalid_status(resource.group_kind(), job_.name, errors);
   for (const AdmissionCheck* check : tools_.checks) {
@@ -533,7 +554,7 @@ StatusResult<void> ObjectWrite::validate_update() {
 
 Next ObjectWrite::ask_validating_webhooks() {
   if (!admission_ || !admission_->validates()) return Next::kStep;
-  if (!creates_) leave_turn();
+  if (!creates_) release_turn();
   admission_->validate(
       shown(row_, job_.form, object_), creates_ ? Json() : shown(row_, job_.form, *old_),
       [self = shared_from_this()](const StatusResult<void>& validated) { self->resume(self->proceed_if(validated)); });
@@ -598,13 +619,13 @@ Next ObjectWrite::charge_quotas() {
                         .old = creates_ ? nullptr : old_.get(),
                         .dry_run = job_.context.dry_run,
                         .pledged = creates_ ? nullptr : pledge_},
-                       [self = shared_from_this()](StatusResult<QuotaDesk::PledgePtr> pledge) {
+                       [self = shared_from_this()](StatusResult<QuotaLedger::PledgePtr> pledge) {
                          self->resume(self->on_charged(std::move(pledge)));
                        });
   return Next::kWait;
 }
 
-Next ObjectWrite::on_charged(StatusResult<QuotaDesk::PledgePtr> pledge) {
+Next ObjectWrite::on_charged(StatusResult<QuotaLedger::PledgePtr> pledge) {
   if (!pledge) {
     tools_.reservations.give_back(hold_);
     return end(pledge.error());
@@ -642,8 +663,13 @@ Next ObjectWrite::on_committed(const StatusResult<Commit>& result) {
   store_step_->end(result);
   if (!result) return end(result.error());
   if (result->committed) {
-    tools_.reservations.settle(hold_);
-    return end(Written{result->object, creates_, deletes_, std::move(warnings_)});
+    tools_.reservations.mark_held(hold_);
+    Written written{result->object, creates_, deletes_, std::move(warnings_)};
+    if (!row_.hooks->compiles_expressions) return end(std::move(written));
+    // A policy or webhook is in effect when its write is answered.
+    tools_.core.compilations->when_done(
+        [self = shared_from_this(), written = std::move(written)]() mutable { self->end(std::move(written)); });
+    return Next::kWait;
   }
   return creates_ ? retry_create(result->object) : retry_update(result->object);
 }
@@ -662,7 +688,7 @@ Next ObjectWrite::retry_create(const ObjectPtr& there) {
   return Next::kStep;
 }
 
-/// `there`: the object as another writer has left it; null: it is gone.
+/// `there`: the object as another writer has left it; null: it was deleted.
 Next ObjectWrite::retry_update(const ObjectPtr& there) {
   tools_.reservations.give_back(hold_);
   if (++attempts_ == (admission_ ? kAskedUpdateAttempts : kUpdateAttempts)) {

@@ -28,19 +28,19 @@ namespace spillway::apiserver {
 class ObjectWrite final : public std::enable_shared_from_this<ObjectWrite> {
  public:
   enum class Step : std::uint8_t {
-    kNamespace,           // check that the namespace of a new object exists, and is not being deleted
-    kLoad,                // take the object from the cache
-    kTarget,              // check that there is an object to update; else create it, or end the update
-    kCurrentForm,         // let a webhook convert the object to the version of the request
-    kIdentity,            // set name, namespace, uid and version
-    kDefaults,            // fill in members that the client left out
-    kManagedFields,       // record which fields the client set; end an update that changes nothing
-    kGeneratedName,       // name a new object that has a generateName alone
-    kIsolation,           // put back members that the endpoint may not write
-    kAdmission,           // built-in admission; choose addresses and ports
-    kMutatingWebhooks,    // let webhooks change the object; a changed one goes back to kIdentity
-    kSchema,              // hold an object of a custom kind against its schema and the rules there, in slices
-    kValidation,          // find all other mistakes in the object, then run the checks that see valid objects only
+    kNamespace,         // check that the namespace of a new object exists, and is not being deleted
+    kLoad,              // take the object from the cache
+    kTarget,            // check that there is an object to update; else create it, or end the update
+    kCurrentForm,       // let a webhook convert the object to the version of the request
+    kIdentity,          // set name, namespace, uid and version
+    kDefaults,          // fill in members that the client left out
+    kManagedFields,     // record which fields the client set; end an update that changes nothing
+    kGeneratedName,     // name a new object that has a generateName alone
+    kIsolation,         // put back members that the endpoint may not write
+    kAdmission,         // built-in admission; choose addresses and ports
+    kMutatingWebhooks,  // let webhooks change the object; a changed one goes back to kIdentity
+    kSchema,      // validate an object against the schema of its custom kind, or compile its expressions, in slices
+    kValidation,  // validate the object in all other respects, then run the checks of valid objects
     kValidatingWebhooks,  // let webhooks and admission policies reject the object
     kStoredForm,          // let a webhook convert the new object to the version that is stored
     kFinalName,           // set members that depend on the name of a new object
@@ -79,7 +79,7 @@ class ObjectWrite final : public std::enable_shared_from_this<ObjectWrite> {
   api::StatusResult<void> admit_update();
   Next ask_mutating_webhooks();
   Next on_mutated(api::StatusResult<std::optional<api::Json>> mutated);
-  Next check_schema();
+  Next check_in_slices();
   api::StatusResult<void> validate_new();
   api::StatusResult<void> validate_update();
   Next ask_validating_webhooks();
@@ -88,7 +88,7 @@ class ObjectWrite final : public std::enable_shared_from_this<ObjectWrite> {
   Next reserve();
   Next on_reserved(const api::StatusResult<bool>& ours);
   Next charge_quotas();
-  Next on_charged(api::StatusResult<QuotaDesk::PledgePtr> pledge);
+  Next on_charged(api::StatusResult<QuotaLedger::PledgePtr> pledge);
   Next commit();
   Next on_committed(const api::StatusResult<Commit>& result);
   Next retry_create(const ObjectPtr& there);
@@ -99,7 +99,7 @@ class ObjectWrite final : public std::enable_shared_from_this<ObjectWrite> {
   void resume(Next next);
   Next proceed_if(const api::StatusResult<void>& result);
   Next end(api::StatusResult<Written> result);
-  void leave_turn();
+  void release_turn();
 
   /// The row in whose form the object is stored. Looked up each time: the row of a custom kind may be replaced while
   /// the write waits.
@@ -112,14 +112,14 @@ class ObjectWrite final : public std::enable_shared_from_this<ObjectWrite> {
   UpdateJob job_;        // a create leaves those members empty that concern updates alone
   WriteDone done_;
   std::string store_key_;  // empty for a create
-  bool has_turn_ = false;  // other updates of the object wait for it
+  bool has_turn_ = false;  // other updates of the object are queued behind this one
   bool creates_ = false;
   StepList<Step> steps_;
 
   std::vector<std::string> warnings_;
-  int attempts_ = 0;             // races lost
-  int lost_choices_ = 0;         // times that another server held the chosen value
-  QuotaDesk::PledgePtr pledge_;  // the charge; null: nothing was charged. Held until the write has ended
+  int attempts_ = 0;               // races lost
+  int lost_choices_ = 0;           // times that another server held the chosen value
+  QuotaLedger::PledgePtr pledge_;  // the charge; null: nothing was charged. Held until the write has ended
 
   // State of the present attempt.
   api::Json object_;                  // the object to be stored, as far as the steps have completed it
@@ -129,13 +129,13 @@ class ObjectWrite final : public std::enable_shared_from_this<ObjectWrite> {
   AdmissionPtr admission_;            // null: no webhook and no policy matches
   api::Json shown_;                   // the object as mutating webhooks were shown it
   std::optional<api::Json> mutated_;  // an update as webhooks made it, in the form of its endpoint
-  api::FieldErrors schema_errors_;    // found by kSchema
+  api::FieldErrors slice_errors_;     // found by kSchema
   Reservations::HoldPtr hold_;        // addresses and ports that were chosen for it
   std::optional<StoreStep> store_step_;
 
   // State that creates alone have.
   std::optional<api::Json> sent_;  // to choose once more; where other servers choose as well
-  std::string name_prefix_;        // generateName, when the name is to be generated
+  std::string name_prefix_;        // generateName, if the server generates the name
   bool has_managers_ = false;
   bool is_charged_ = false;
 };

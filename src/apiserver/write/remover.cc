@@ -6,8 +6,11 @@
 #include "apiserver/read/object_converter.h"
 #include "apiserver/resource/object_condition.h"
 #include "apiserver/webhooks/admission_options.h"
+#include "base/step_list.h"
 
 #include <algorithm>
+#include <array>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -19,12 +22,13 @@ using api::Json;
 using api::Status;
 using api::StatusResult;
 
-constexpr int kAttempts = 64;              // races lost
-constexpr int kAskedDeletionAttempts = 5;  // by deletions that webhooks were asked about
+constexpr int kAttempts = 64;  // races that one deletion may lose; then the client gets a conflict
+// the same limit where webhooks are called for each attempt: calls are slow and costly
+constexpr int kAskedDeletionAttempts = 5;
 constexpr std::string_view kOrphan = "orphan";
 constexpr std::string_view kForeground = "foregroundDeletion";
 
-/// Seconds a pod is left to end by itself; 0 for everything that is not graceful.
+/// Seconds that a pod has to end by itself; 0 for kinds without a grace period.
 std::int64_t wanted_grace(const Resource& resource, const Json& object, const DeleteOptions& options) {
   if (!resource.graceful) return 0;
   const std::string_view phase = object.string_at({"status", "phase"});
@@ -76,7 +80,7 @@ WallTime whole_seconds(WallTime time) {
 }
 
 /// The action of one attempt on the object.
-struct Step {
+struct DeletionStep {
   enum class Act { kNothing, kPut, kErase };
   Act act = Act::kNothing;
   Json object;
@@ -107,7 +111,7 @@ Json marked(Json object, std::int64_t grace, WallTime now, std::vector<std::stri
   return object;
 }
 
-Step next_step(const Resource& resource, Json object, const DeleteOptions& options, WallTime now) {
+DeletionStep next_step(const Resource& resource, Json object, const DeleteOptions& options, WallTime now) {
   const std::string deletion(object.string_at({"metadata", "deletionTimestamp"}));
   const bool deleting = !deletion.empty();
   std::vector<std::string> finalizers = finalizers_of(object);
@@ -129,23 +133,23 @@ Step next_step(const Resource& resource, Json object, const DeleteOptions& optio
       const Result<WallTime> end = api::parse_time(deletion);
       const WallTime begun = end ? *end - seconds(running) : whole_seconds(now);
       if (begun + seconds(grace) > now) {
-        return {Step::Act::kPut, marked(std::move(object), grace, begun, std::move(finalizers), resource)};
+        return {DeletionStep::Act::kPut, marked(std::move(object), grace, begun, std::move(finalizers), resource)};
       }
       // The shorter period has passed already: the deletion is due now.
       Json due = marked(std::move(object), 0, now, std::move(finalizers), resource);
       due["metadata"]["deletionGracePeriodSeconds"] = 1;
-      return {Step::Act::kPut, std::move(due)};
+      return {DeletionStep::Act::kPut, std::move(due)};
     }
   }
   if (grace == 0 && !held) {
-    if (!resource.graceful) return {Step::Act::kErase, {}};
+    if (!resource.graceful) return {DeletionStep::Act::kErase, {}};
     Json last = std::move(object);
     if (!deleting) count_deletion(resource, last);
     if (!deleting) last["metadata"]["deletionTimestamp"] = api::format_time(now);
     last["metadata"]["deletionGracePeriodSeconds"] = 0;
-    return {Step::Act::kErase, std::move(last)};
+    return {DeletionStep::Act::kErase, std::move(last)};
   }
-  return {Step::Act::kPut, marked(std::move(object), grace, now, std::move(finalizers), resource)};
+  return {DeletionStep::Act::kPut, marked(std::move(object), grace, now, std::move(finalizers), resource)};
 }
 
 StatusResult<void> check_preconditions(const Resource& resource, const StoredObject& current,
@@ -173,11 +177,143 @@ bool is_protected(const Resource& resource, std::string_view name) {
 
 }  // namespace
 
-struct Remover::Removal {
-  RemoveJob job;
-  RemoveDone done;
-  int attempts = 0;
-  AdmissionPtr admission;  // the current attempt's; null: no webhook applies
+/// One deletion, as a list of steps (docs/adr/0072-writes-as-lists-of-steps.md). Every wait keeps it alive.
+class Remover::Removal : public std::enable_shared_from_this<Removal> {
+ public:
+  Removal(Remover& remover, RemoveJob job, RemoveDone done, ObjectPtr current)
+      : core_(remover.core_),
+        committer_(remover.committer_),
+        webhooks_(remover.webhooks_),
+        job_(std::move(job)),
+        done_(std::move(done)),
+        current_(std::move(current)) {}
+
+  void advance() {
+    Next next = Next::kStep;
+    while (next == Next::kStep) next = run(steps_.take());
+  }
+
+ private:
+  enum class Step : std::uint8_t { kTarget, kRequestedForm, kMutatingWebhooks, kValidatingWebhooks, kCommit };
+
+  static constexpr std::array kSteps{Step::kTarget, Step::kRequestedForm, Step::kMutatingWebhooks,
+                                     Step::kValidatingWebhooks, Step::kCommit};
+
+  Next run(Step step) {
+    switch (step) {
+      case Step::kTarget:
+        return check_target();
+      case Step::kRequestedForm:
+        return convert_current();
+      case Step::kMutatingWebhooks:
+        return ask_mutating_webhooks();
+      case Step::kValidatingWebhooks:
+        return ask_validating_webhooks();
+      case Step::kCommit:
+        return commit();
+    }
+    return Next::kEnd;
+  }
+
+  Next check_target() {
+    const Resource& resource = stored();
+    if (!current_) return end(api::not_found_status(resource.group_resource(), job_.name));
+    if (const auto held = check_preconditions(resource, *current_, job_.options); !held) return end(held.error());
+    if (webhooks_ != nullptr) {
+      admission_ = webhooks_->begin(job_.asked, webhooks::Operation::kDelete, job_.ns, job_.name, job_.options.dry_run);
+    }
+    if (!admission_) steps_.go_to(Step::kCommit);
+    return Next::kStep;
+  }
+
+  /// Webhooks see the object in the version of the request.
+  Next convert_current() {
+    core_.converter->convert(*job_.resource, {current_}, ObjectConverter::Of::kObject,
+                             [self = shared_from_this()](const StatusResult<std::vector<ObjectPtr>>& shown) {
+                               self->resume(self->on_converted(shown));
+                             });
+    return Next::kWait;
+  }
+
+  Next on_converted(const StatusResult<std::vector<ObjectPtr>>& shown) {
+    if (!shown) return end(shown.error());
+    old_ = job_.resource->from_stored(shown->front()->document());
+    admission_->set_options(admission_options(job_.options));
+    return Next::kStep;
+  }
+
+  /// A deletion has nothing that these webhooks could change.
+  Next ask_mutating_webhooks() {
+    admission_->mutate(Json(), old_, [self = shared_from_this()](const StatusResult<std::optional<Json>>& mutated) {
+      self->resume(mutated ? Next::kStep : self->end(mutated.error()));
+    });
+    return Next::kWait;
+  }
+
+  Next ask_validating_webhooks() {
+    admission_->validate(Json(), old_, [self = shared_from_this()](const StatusResult<void>& result) {
+      self->resume(result ? Next::kStep : self->end(result.error()));
+    });
+    return Next::kWait;
+  }
+
+  Next commit() {
+    const Resource& resource = stored();
+    DeletionStep deletion = next_step(resource, current_->document(), job_.options, core_.now.wall);
+    if (deletion.act == DeletionStep::Act::kNothing) return end(Removed{current_, false});
+    const bool gone = deletion.act == DeletionStep::Act::kErase;
+    if (job_.options.dry_run) {
+      const ObjectPtr shown = deletion.object.is_null() ? current_ : Committer::imagine(resource, deletion.object);
+      return end(Removed{shown, gone});
+    }
+    auto committed = [self = shared_from_this(), gone,
+                      store_step = StoreStep(core_, job_.asked, resource)](const StatusResult<Commit>& result) {
+      store_step.end(result);
+      self->resume(self->on_committed(result, gone));
+    };
+    if (gone) {
+      committer_.erase(resource, current_->key, std::move(deletion.object), current_->revision, std::move(committed));
+    } else {
+      committer_.put(resource, current_->key, std::move(deletion.object), current_->revision,
+                     Committer::Checks::kSkipped, std::move(committed));
+    }
+    return Next::kWait;
+  }
+
+  /// Another write came first: the deletion begins again with the object that it left.
+  Next on_committed(const StatusResult<Commit>& result, bool gone) {
+    if (!result) return end(result.error());
+    if (result->committed) return end(Removed{result->object ? result->object : current_, gone});
+    if (++attempts_ == (admission_ ? kAskedDeletionAttempts : kAttempts)) {
+      return end(api::stale_version_status(stored().group_resource(), job_.name));
+    }
+    current_ = result->object;
+    steps_.go_to(Step::kTarget);
+    return Next::kStep;
+  }
+
+  void resume(Next next) {
+    if (next == Next::kStep) advance();
+  }
+
+  Next end(StatusResult<Removed> result) {
+    done_(std::move(result));
+    return Next::kEnd;
+  }
+
+  /// The row of the version in which the object is stored.
+  const Resource& stored() const { return core_.cache.of(*job_.resource).resource(); }
+
+  Core& core_;
+  Committer& committer_;
+  WebhookAdmission* webhooks_;
+  const RemoveJob job_;
+  RemoveDone done_;
+  ObjectPtr current_;
+  AdmissionPtr admission_;  // the current attempt's; null: no webhook applies
+  Json old_;                // in the version of the request
+  int attempts_ = 0;
+  StepList<Step> steps_{kSteps};
 };
 
 void Remover::remove(RemoveJob job, RemoveDone done) {
@@ -185,71 +321,8 @@ void Remover::remove(RemoveJob job, RemoveDone done) {
   if (is_protected(resource, job.name)) {
     return done(api::forbidden_status(resource.group_resource(), job.name, "this namespace may not be deleted"));
   }
-  const ObjectPtr current = core_.cache.of(resource).find(object_key(job.ns, job.name));
-  attempt(std::make_shared<Removal>(std::move(job), std::move(done)), current);
-}
-
-void Remover::attempt(const std::shared_ptr<Removal>& state, const ObjectPtr& current) {
-  const RemoveJob& job = state->job;
-  const Resource& resource = core_.cache.of(*job.resource).resource();
-  if (!current) return state->done(api::not_found_status(resource.group_resource(), job.name));
-  if (const auto held = check_preconditions(resource, *current, job.options); !held) return state->done(held.error());
-  if (webhooks_ != nullptr) {
-    state->admission = webhooks_->begin(job.asked, webhooks::Operation::kDelete, job.ns, job.name, job.options.dry_run);
-    if (state->admission) return ask(state, current);
-  }
-  carry_out(state, current);
-}
-
-/// Webhooks see what is to go, and have nothing to change.
-void Remover::ask(const std::shared_ptr<Removal>& state, const ObjectPtr& current) {
-  core_.converter->convert(
-      *state->job.resource, {current}, ObjectConverter::Of::kObject,
-      [this, state, current](const StatusResult<std::vector<ObjectPtr>>& shown) { ask_about(state, current, shown); });
-}
-
-/// `shown`: the object in the version of the request.
-void Remover::ask_about(const std::shared_ptr<Removal>& state, const ObjectPtr& current,
-                        const StatusResult<std::vector<ObjectPtr>>& shown) {
-  if (!shown) return state->done(shown.error());
-  const Json old = state->job.resource->from_stored(shown->front()->document());
-  state->admission->set_options(admission_options(state->job.options));
-  state->admission->mutate(Json(), old, [this, state, current, old](const StatusResult<std::optional<Json>>& mutated) {
-    if (!mutated) return state->done(mutated.error());
-    state->admission->validate(Json(), old, [this, state, current](const StatusResult<void>& result) {
-      if (!result) return state->done(result.error());
-      carry_out(state, current);
-    });
-  });
-}
-
-void Remover::carry_out(const std::shared_ptr<Removal>& state, const ObjectPtr& current) {
-  const RemoveJob& job = state->job;
-  const Resource& resource = core_.cache.of(*job.resource).resource();
-  Step step = next_step(resource, current->document(), job.options, core_.now.wall);
-  if (step.act == Step::Act::kNothing) return state->done(Removed{current, false});
-  const bool gone = step.act == Step::Act::kErase;
-  if (job.options.dry_run) {
-    const ObjectPtr shown = step.object.is_null() ? current : Committer::imagine(resource, step.object);
-    return state->done(Removed{shown, gone});
-  }
-  const auto committed = [this, state, current, gone,
-                          step = StoreStep(core_, job.asked, resource)](const StatusResult<Commit>& result) {
-    step.end(result);
-    if (!result) return state->done(result.error());
-    if (result->committed) return state->done(Removed{result->object ? result->object : current, gone});
-    const Resource& raced = core_.cache.of(*state->job.resource).resource();
-    if (++state->attempts == (state->admission ? kAskedDeletionAttempts : kAttempts)) {
-      return state->done(api::stale_version_status(raced.group_resource(), state->job.name));
-    }
-    attempt(state, result->object);
-  };
-  if (gone) {
-    committer_.erase(resource, current->key, std::move(step.object), current->revision, committed);
-  } else {
-    committer_.put(resource, current->key, std::move(step.object), current->revision, Committer::Checks::kSkipped,
-                   committed);
-  }
+  ObjectPtr current = core_.cache.of(resource).find(object_key(job.ns, job.name));
+  std::make_shared<Removal>(*this, std::move(job), std::move(done), std::move(current))->advance();
 }
 
 }  // namespace spillway::apiserver

@@ -26,8 +26,8 @@ struct RemoveJob {
 };
 
 struct Removed {
-  ObjectPtr object;   // as it is now, or its last state
-  bool gone = false;  // false: it waits for its grace period or its finalizers
+  ObjectPtr object;   // the present object, or its last state
+  bool gone = false;  // false: the object waits for its grace period or its finalizers
 };
 
 using RemoveDone = std::move_only_function<void(api::StatusResult<Removed>)>;
@@ -36,19 +36,13 @@ class Remover {
  public:
   Remover(Core& core, Committer& committer) : core_(core), committer_(committer) {}
 
-  /// Asked about every deletion of a request. `webhooks` must outlive the remover.
+  /// Called for every deletion of a request. `webhooks` must outlive the remover.
   void ask_webhooks(WebhookAdmission& webhooks) { webhooks_ = &webhooks; }
 
   void remove(RemoveJob job, RemoveDone done);
 
  private:
-  struct Removal;
-
-  void attempt(const std::shared_ptr<Removal>& state, const ObjectPtr& current);
-  void ask(const std::shared_ptr<Removal>& state, const ObjectPtr& current);
-  void ask_about(const std::shared_ptr<Removal>& state, const ObjectPtr& current,
-                 const api::StatusResult<std::vector<ObjectPtr>>& shown);
-  void carry_out(const std::shared_ptr<Removal>& state, const ObjectPtr& current);
+  class Removal;
 
   Core& core_;
   Committer& committer_;

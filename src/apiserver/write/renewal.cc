@@ -33,7 +33,7 @@ bool contains(const List& list, std::string_view text) {
   return std::ranges::find(list, text) != list.end();
 }
 
-/// The stored lease, if it can be renewed in place.
+/// The stored lease, which can be renewed in place.
 struct Held {
   const FlatJson& json;
   At metadata = 0;
@@ -42,7 +42,8 @@ struct Held {
   At managed = 0;  // the time in the only entry of managedFields
 };
 
-/// One entry, of that manager's updates: it owns afterwards what it owned before.
+/// The time in the only entry of managedFields, if that is of the manager's updates: the renewal then changes no
+/// ownership.
 std::optional<At> managed_time(const FlatJson& json, At metadata, std::string_view manager) {
   const auto list = json.find(metadata, "managedFields");
   if (!list || json[*list].kind != Kind::kArray || json[*list].members != 1) return std::nullopt;
@@ -75,7 +76,7 @@ std::optional<Held> held_lease(const FlatJson& json, std::string_view manager) {
   return Held{json, *metadata, *spec, *renewed, *managed};
 }
 
-/// A time as it would be stored.
+/// True if the text is a time in the form that the store has.
 bool is_canonical_time(std::string_view text) {
   if (text.size() != kMicroTimeBytes) return false;
   const Result<WallTime> time = api::parse_time(text);
@@ -155,7 +156,7 @@ class Comparison {
   bool is_part(At sent, At held) {
     if (sent_[sent].kind != Kind::kObject || held_.json[held].kind != Kind::kObject) return false;
     for (At at = FlatJson::first(sent); at < sent_[sent].end; at = sent_[at].end) {
-      if (*sent_.find(sent, sent_[at].key) != at) return false;  // the member is there twice
+      if (*sent_.find(sent, sent_[at].key) != at) return false;  // the member occurs twice
       const auto found = held_.json.find(held, sent_[at].key);
       if (!found) return false;
       if (*found == held_.renewed) {
@@ -192,7 +193,7 @@ std::optional<MicroTime> json_time(std::string_view body, const Held& held, Rene
   return micro_time((*sent)[*renewed].text);
 }
 
-/// `json`: the text of `held`; it has the new time afterwards.
+/// Replaces the time in `json`, the text of `held`.
 std::optional<MicroTime> protobuf_time(std::string_view body, FlatJson& json, const Held& held) {
   static const api::Type* const kLease = api::find_kind("coordination.k8s.io/v1", "Lease");
   const auto time = sent_renew_time(body);
@@ -225,7 +226,7 @@ const std::string* renewed_time(const api::Json::Object& sent, const api::Json::
   return renewed;
 }
 
-/// The same as managed_time(), for a document.
+/// The time in the managedFields of a document, as managed_time() finds it in text.
 const std::string* managed_time(const api::Json& lease, std::string_view manager) {
   const api::Json* const list = lease.at({"metadata", "managedFields"});
   const api::Json::Array* const entries = list == nullptr ? nullptr : list->if_array();

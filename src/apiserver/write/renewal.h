@@ -19,25 +19,25 @@ namespace spillway::apiserver {
 enum class RenewalPath : std::uint8_t {
   kSpliced,    // the times were put into the stored bytes
   kUnchanged,  // equal to the stored object: nothing was written
-  kRequest,    // other options or another format
-  kObject,     // the lease is not there, being deleted, or has not been checked by this process
+  kRequest,    // other options, or another format
+  kObject,     // the lease does not exist, is being deleted, or has not been checked by this process
   kContent,    // more changes than a heartbeat makes
   kQueued,     // another update of the lease is running
-  kAdmission,  // a check wants to see it
+  kAdmission,  // an admission check has to see the update
 };
 
 std::string_view to_string(RenewalPath path);
 
 enum class RenewalForm : std::uint8_t {
   kUpdate,          // the whole object
-  kProtobufUpdate,  // the same in protobuf
-  kPatch,           // a merge patch or strategic merge patch of it
+  kProtobufUpdate,  // a whole lease in protobuf
+  kPatch,           // a merge patch or strategic merge patch of a lease
 };
 
 /// The parameters of a lease request, without its body.
 struct RenewalRequest {
   RenewalForm form = RenewalForm::kUpdate;
-  std::string_view manager;  // under which its fields are recorded
+  std::string_view manager;  // manager under which the fields are recorded
 };
 
 inline constexpr std::size_t kMicroTimeBytes = 27;  // "2026-01-02T03:04:05.000001Z"
@@ -46,7 +46,7 @@ inline constexpr std::size_t kMicroTimeBytes = 27;  // "2026-01-02T03:04:05.0000
 struct RenewalMatch {
   RenewalPath path = RenewalPath::kContent;
   std::size_t renewed_at = 0;
-  std::array<char, kMicroTimeBytes> time{};  // as long as what it replaces
+  std::array<char, kMicroTimeBytes> time{};  // same length as the text that it replaces
   std::size_t managed_at = 0;
 
   std::string_view renewed() const { return {time.data(), time.size()}; }

@@ -121,43 +121,53 @@ void Reservations::secure(const HoldPtr& hold, std::move_only_function<void(api:
 /// `again`: the key was read, and may be taken over if it is unchanged.
 void Reservations::take(const AttemptPtr& attempt, std::size_t index, store::Revision expected, bool again) {
   store::Write write{key_of(attempt->hold->names[index].text), value_of(attempt->hold->owner), expected};
-  core_.store.write(std::move(write), [this, attempt, index, again](Result<store::WriteResult> result) {
-    if (!result) {
-      attempt->failure = api::retry_status(result.error().code, result.error().message, 1);
-    } else if (result->committed) {
-      attempt->hold->names[index].taken = result->revision;
-    } else if (again || !result->current) {
-      attempt->others_have = true;
-    } else {
-      return look_at(attempt, index, *std::move(result->current));
-    }
-    finish(attempt);
+  core_.store.write(std::move(write), [this, attempt, index, again](const Result<store::WriteResult>& result) {
+    on_written(attempt, index, again, result);
   });
 }
 
+void Reservations::on_written(const AttemptPtr& attempt, std::size_t index, bool again,
+                              const Result<store::WriteResult>& result) {
+  if (!result) {
+    attempt->failure = api::retry_status(result.error().code, result.error().message, 1);
+  } else if (result->committed) {
+    attempt->hold->names[index].taken = result->revision;
+  } else if (again || !result->current) {
+    attempt->others_have = true;
+  } else {
+    return check_owner(attempt, index, *result->current);
+  }
+  finish(attempt);
+}
+
 /// Another object has reserved the name. Its present owner is certain once all earlier events are delivered.
-void Reservations::look_at(const AttemptPtr& attempt, std::size_t index, store::Entry found) {
+void Reservations::check_owner(const AttemptPtr& attempt, std::size_t index, const store::Entry& found) {
   const auto other = Reservation::read(*found.value);
   const bool own = other && other->uid == attempt->hold->owner.uid;
   if (own) return take(attempt, index, found.mod_revision, true);
   if (!other || other->state == Reservation::State::kPending) {
     attempt->others_have = true;
-    core_.held->note_foreign(attempt->hold->names[index].text, core_.now.mono);
+    core_.held->record_foreign(attempt->hold->names[index].text, core_.now.mono);
     return finish(attempt);
   }
   core_.store.barrier(
       [this, attempt, index, other = *other, revision = found.mod_revision](const Result<store::Revision>& reached) {
-        const std::string& name = attempt->hold->names[index].text;
-        if (!reached) {
-          attempt->failure = api::retry_status(reached.error().code, reached.error().message, 1);
-        } else if (has_reserved(core_, name, other)) {
-          attempt->others_have = true;
-          core_.held->note_foreign(name, core_.now.mono);
-        } else {
+        if (reached && !has_reserved(core_, attempt->hold->names[index].text, other)) {
           return take(attempt, index, revision, true);
         }
-        finish(attempt);
+        yield(attempt, index, reached);
       });
+}
+
+/// The present owner keeps the name; `reached`: an error if it could not be determined.
+void Reservations::yield(const AttemptPtr& attempt, std::size_t index, const Result<store::Revision>& reached) {
+  if (!reached) {
+    attempt->failure = api::retry_status(reached.error().code, reached.error().message, 1);
+  } else {
+    attempt->others_have = true;
+    core_.held->record_foreign(attempt->hold->names[index].text, core_.now.mono);
+  }
+  finish(attempt);
 }
 
 void Reservations::finish(const AttemptPtr& attempt) {
@@ -173,7 +183,7 @@ void Reservations::rename(const HoldPtr& hold, std::string object) {
   hold->secured = false;
 }
 
-void Reservations::settle(const HoldPtr& hold) {
+void Reservations::mark_held(const HoldPtr& hold) {
   if (hold == nullptr) return;
   hold->owner.state = Reservation::State::kHeld;
   for (Hold::Name& name : hold->names) {

@@ -26,16 +26,16 @@
 
 namespace spillway::apiserver {
 
-/// The value of one key.
+/// The value stored under one key.
 struct Reservation {
   enum class State { kPending, kHeld };
 
-  std::string object;  // its key within its resource: "default/web"
+  std::string object;  // key of the object within its resource: "default/web"
   std::string uid;
   State state = State::kPending;
 
   std::string text() const;
-  /// nullopt: no such thing.
+  /// nullopt: not a reservation.
   static std::optional<Reservation> read(std::string_view text);
 };
 
@@ -43,7 +43,7 @@ inline constexpr std::string_view kReservationPrefix = "/registry/spillway.dev/r
 
 /// "services/ip/10.96.0.7": what the object has, beyond what `old` has (null: nothing). Empty: a kind that shares all.
 std::vector<std::string> reserved_names(const Resource& resource, const api::Json& object, const api::Json* old);
-/// The object that holds the reservation is there and has the name, as far as has been delivered here.
+/// True if the object with the reservation exists and has the name, as far as this server has received.
 bool has_reserved(const Core& core, std::string_view name, const Reservation& reservation);
 
 class Reservations {
@@ -60,11 +60,11 @@ class Reservations {
   void secure(const HoldPtr& hold, std::move_only_function<void(api::StatusResult<bool>)> done);
   bool is_secured(const HoldPtr& hold) const;
 
-  /// The object gets another name: its names have to be secured again.
+  /// The object gets another name: its reservations must be secured again.
   static void rename(const HoldPtr& hold, std::string object);
 
   /// The object has been written. Not called if that is uncertain: ReservationKeeper cleans up then.
-  void settle(const HoldPtr& hold);
+  void mark_held(const HoldPtr& hold);
   /// The object has not been written.
   void give_back(const HoldPtr& hold);
 
@@ -73,7 +73,9 @@ class Reservations {
   using AttemptPtr = std::shared_ptr<Attempt>;
 
   void take(const AttemptPtr& attempt, std::size_t index, store::Revision expected, bool again);
-  void look_at(const AttemptPtr& attempt, std::size_t index, store::Entry found);
+  void on_written(const AttemptPtr& attempt, std::size_t index, bool again, const Result<store::WriteResult>& result);
+  void check_owner(const AttemptPtr& attempt, std::size_t index, const store::Entry& found);
+  void yield(const AttemptPtr& attempt, std::size_t index, const Result<store::Revision>& reached);
   void finish(const AttemptPtr& attempt);
 
   Core& core_;

@@ -22,7 +22,7 @@ using api::StatusResult;
 constexpr std::string_view kNotOfClients[] = {"uid", "creationTimestamp", "deletionTimestamp", "selfLink",
                                               "deletionGracePeriodSeconds"};
 
-/// Member `name` of `to` becomes what it is in `from`, absence included.
+/// Sets member `name` of `to` to its value in `from`, or removes it if `from` has none.
 void keep_member(Json& to, const Json& from, std::string_view name) {
   if (const Json* value = from.find(name)) {
     to[name] = *value;
@@ -178,7 +178,7 @@ void isolate(const Resource& resource, SubresourceId part, Json& object, const J
     for (const std::string_view member : {"resourceVersion", "uid"}) {
       keep_member(isolated["metadata"], object["metadata"], member);
     }
-    // An apply has recorded its manager already.
+    // Server-side apply has recorded its manager already.
     if (part == SubresourceId::kResize) keep_member(isolated["metadata"], object["metadata"], "managedFields");
     object = std::move(isolated);
     return;

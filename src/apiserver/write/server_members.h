@@ -21,11 +21,11 @@ namespace spillway::apiserver {
 /// The endpoint that the hooks of a kind receive.
 Endpoint endpoint_of(SubresourceId part);
 
-/// 409: it is another object of that name.
+/// 409: an object of that name exists and is another one.
 api::Status uid_mismatch(const api::GroupResource& of, std::string_view name, std::string_view wanted,
                          std::string_view actual);
 
-/// Sets in the metadata of a new object what the server alone gives it, and drops what clients do not set.
+/// Sets the metadata that only the server gives to a new object, and drops those that clients may not set.
 void give_identity(const Resource& resource, const std::string& ns, std::string uid, WallTime now, api::Json& metadata);
 
 /// Checks that the object that is written is the one that the job named: name, namespace, uid and version. Sets those
@@ -40,7 +40,7 @@ enum class Author : std::uint8_t { kClient, kServer };
 /// Puts members of the metadata back that only the server sets.
 void keep_server_members(api::Json& metadata, const api::Json& old, Author author);
 
-/// Takes from `object` what may be changed through the endpoint, and everything else from `old`.
+/// Joins the members of `object` that this endpoint may change with all others of `old`.
 void isolate(const Resource& resource, SubresourceId part, api::Json& object, const api::Json& old);
 
 /// Joins equal references to one owner, with a warning for each removed one.

@@ -17,13 +17,13 @@ Json shown(const Resource& row, const std::optional<EndpointForm>& form, const J
 }
 
 Json shown_new(const Resource& row, const Json& object, bool name_is_generated) {
-  Json told = shown(row, std::nullopt, object);
-  Json& metadata = told["metadata"];
+  Json result = shown(row, std::nullopt, object);
+  Json& metadata = result["metadata"];
   metadata.erase({"uid"});
   metadata.erase({"generation"});
   metadata.erase({"creationTimestamp"});
   if (name_is_generated) metadata.erase({"name"});
-  return told;
+  return result;
 }
 
 void keep_managers(Json& object, const Json& before) {

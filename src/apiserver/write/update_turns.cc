@@ -12,7 +12,7 @@ bool UpdateTurns::enter(const std::string& store_key, WritePtr update) {
   return first;
 }
 
-void UpdateTurns::leave(const std::string& store_key) {
+void UpdateTurns::release(const std::string& store_key) {
   const auto queue = updates_.find(store_key);
   queue->second.pop_front();
   pass_turn(queue);

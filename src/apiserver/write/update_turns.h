@@ -19,7 +19,7 @@ class UpdateTurns {
   /// True: the object has no other update under way, and this one begins now. False: begin_next() begins it.
   bool enter(const std::string& store_key, WritePtr update);
   /// Ends the turn of the update that is running. The next one begins with begin_next().
-  void leave(const std::string& store_key);
+  void release(const std::string& store_key);
 
   /// Takes the turn of an object for a renewal, which is no ObjectWrite. Not while has_entries().
   void begin_renewal(const std::string& store_key);

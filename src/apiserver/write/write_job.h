@@ -1,5 +1,4 @@
-// A create or an update, as its caller wants it, and how it ends. Thread: loop. Source: spec "API server
-// contract", 4.8, 8.
+// A create or an update, with its options and its result. Thread: loop. Source: spec "API server contract", 4.8, 8.
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -20,7 +19,7 @@ namespace spillway::apiserver {
 /// The user and the manner of a write.
 struct WriteContext {
   api::UserInfo user;
-  std::string manager;  // under which name it is recorded in managedFields; empty: not recorded
+  std::string manager;  // manager in managedFields; empty: not recorded
   bool dry_run = false;
   ExchangePtr asked = nullptr;  // the request whose webhooks are called; null: none are
 };
@@ -37,7 +36,7 @@ using WriteDone = std::move_only_function<void(api::StatusResult<Written>)>;
 /// Conversion to and from the form of an endpoint that shows something other than the object (scale).
 struct EndpointForm {
   std::function<api::Json(const api::Json& object)> show;
-  /// The object with what is shown. 400, 422: it cannot be.
+  /// Computes the object to store from the present one. 400, 422: impossible.
   std::function<api::StatusResult<api::Json>(const api::Json& object, const api::Json& shown, std::string_view name)>
       take;
 };
@@ -46,7 +45,7 @@ struct CreateJob {
   const Resource* resource = nullptr;
   std::string ns;
   api::Json object;      // typed
-  bool applied = false;  // its managedFields are final (server-side apply)
+  bool applied = false;  // the managedFields of the object are final (server-side apply)
   WriteContext context;
 };
 
@@ -58,7 +57,7 @@ struct UpdateJob {
   /// Computes the wanted object from the present one (both typed, in the form of `resource`). Called again after a lost
   /// race; an error ends the update.
   std::function<api::StatusResult<api::Json>(const api::Json& current)> change;
-  /// The object to create if there is none. Empty: 404.
+  /// The object to create if none exists. Empty: 404.
   std::function<api::StatusResult<api::Json>()> create;
   /// The uid that the object must have, else 409 (PUT). Empty: any; a change that sets another is 422 (patches).
   std::string uid;

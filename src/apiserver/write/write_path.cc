@@ -39,7 +39,7 @@ Result<api::DocumentPtr> patch_of(const Exchange& exchange, api::PatchType type)
   return read_ahead ? *read_ahead : parsed_patch(exchange.request(), *exchange.route.resource, type);
 }
 
-constexpr std::size_t kSweepWindow = 32;  // removals of one deletecollection under way
+constexpr std::size_t kSweepWindow = 32;  // objects that one deletecollection removes at a time
 
 SubresourceId part_of(const Route& route) {
   return route.subresource == nullptr ? SubresourceId::kNone : route.subresource->id;
@@ -47,12 +47,12 @@ SubresourceId part_of(const Route& route) {
 
 }  // namespace
 
-/// One deletecollection.
+/// The state of one deletecollection.
 struct WritePath::Sweep {
   ExchangePtr exchange;
   Rendering rendering;
   DeleteOptions options;
-  std::vector<ObjectPtr> objects;  // as selected, then as removed; null: was gone already
+  std::vector<ObjectPtr> objects;  // objects as selected, then as removed; null: removed by another client
   std::size_t next = 0;
   std::size_t open = 0;
   bool starting = false;
@@ -90,7 +90,7 @@ void WritePath::create(const ExchangePtr& exchange) {
                  [this, exchange](StatusResult<Written> result) { answer(exchange, std::move(result)); });
 }
 
-/// The object that the route names, if its document is at hand in the form of that route.
+/// The object that the route names, if its document in the form of that route is in memory.
 api::DocumentPtr WritePath::kept_document(const Route& route) const {
   if (route.resource->is_view()) return nullptr;
   const ObjectPtr found = core_.cache.of(*route.resource).find(object_key(route.ns, route.name));
@@ -135,7 +135,7 @@ void WritePath::update_generally(const ExchangePtr& exchange) {
     job.create = [this, exchange, body]() -> StatusResult<Json> {
       SPILLWAY_TRY_VOID(check_create(*exchange));
       Json created = *body;
-      created.erase({"metadata", "resourceVersion"});  // there is nothing that it could be compared with
+      created.erase({"metadata", "resourceVersion"});  // no object to compare with
       return created;
     };
   }

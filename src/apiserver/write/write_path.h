@@ -46,7 +46,7 @@ class WritePath {
 
   void update_generally(const ExchangePtr& exchange);
   void patch_generally(const ExchangePtr& exchange, api::PatchType type);
-  /// True: the request is a heartbeat, and written as one. `general`: continues a request that proves to be none.
+  /// Renews a lease in place. True: the request was a heartbeat and is answered. `general`: continues other requests.
   bool renew(const ExchangePtr& exchange, RenewalForm form, std::string_view options, std::function<void()> general);
   api::DocumentPtr kept_document(const Route& route) const;
   void remove_converted(const std::shared_ptr<Sweep>& sweep, const Selection& selection);

@@ -5,7 +5,7 @@
 #include "apiserver/resource/admission_check.h"
 #include "apiserver/webhooks/webhook_admission.h"
 #include "apiserver/write/committer.h"
-#include "apiserver/write/quota_desk.h"
+#include "apiserver/write/quota_ledger.h"
 #include "apiserver/write/reservations.h"
 #include "apiserver/write/update_turns.h"
 
@@ -18,7 +18,7 @@ struct WriteTools {
   Committer& committer;
   Reservations reservations;
   CachedCluster cluster;
-  QuotaDesk quotas;
+  QuotaLedger quotas;
   UpdateTurns turns = {};
   std::vector<const AdmissionCheck*> checks = {};  // in the order of their calls
   WebhookAdmission* webhooks = nullptr;

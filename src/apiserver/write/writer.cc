@@ -21,7 +21,7 @@ void Writer::update(UpdateJob job, WriteDone done) {
 }
 
 bool Writer::passes_renewal(const api::UserInfo& user, const Resource& resource, const StoredObject& object) const {
-  if (tools_.webhooks != nullptr && tools_.webhooks->meets(resource, nullptr, webhooks::Operation::kUpdate)) {
+  if (tools_.webhooks != nullptr && tools_.webhooks->applies_to(resource, nullptr, webhooks::Operation::kUpdate)) {
     return false;
   }
   return std::ranges::all_of(tools_.checks, [&](const AdmissionCheck* check) {

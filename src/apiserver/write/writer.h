@@ -15,12 +15,12 @@ namespace spillway::apiserver {
 class Writer {
  public:
   Writer(Core& core, Committer& committer)
-      : tools_{core, committer, Reservations(core), CachedCluster(core), QuotaDesk(core, *this)} {}
+      : tools_{core, committer, Reservations(core), CachedCluster(core), QuotaLedger(core, *this)} {}
 
-  /// Asked about every write that is not trusted, in this order. `check` must outlive the writer.
+  /// Called for every write that is not trusted, in this order. `check` must outlive the writer.
   void add_check(const AdmissionCheck& check) { tools_.checks.push_back(&check); }
 
-  /// Asked about every write of a request. `webhooks` must outlive the writer.
+  /// Called for every write of a request. `webhooks` must outlive the writer.
   void ask_webhooks(WebhookAdmission& webhooks) { tools_.webhooks = &webhooks; }
 
   void create(CreateJob job, WriteDone done);
@@ -31,7 +31,7 @@ class Writer {
 
   const Cluster& cluster() const { return tools_.cluster; }
 
-  const QuotaDesk& quotas() const { return tools_.quotas; }
+  const QuotaLedger& quotas() const { return tools_.quotas; }
 
   /// True if an update of that object by that user that changes nothing but the time of a heartbeat needs no check.
   bool passes_renewal(const api::UserInfo& user, const Resource& resource, const StoredObject& object) const;

@@ -1,4 +1,4 @@
-// `spillway advise`: the same scenarios and recordings under several settings, and what each of these costs.
+// `spillway advise`: the same scenarios and recordings under several settings, and the cost of each.
 #include "apps/commands/answer.h"
 #include "apps/commands/commands.h"
 #include "apps/commands/live_inventory.h"
@@ -32,7 +32,7 @@ namespace spillway::apps {
 
 namespace {
 
-/// All of them are in memory at a time.
+/// recordings in memory at a time
 constexpr std::int64_t kRecordingsBytesMax = std::int64_t{3} << 30U;
 
 struct Recording {
@@ -56,7 +56,7 @@ bool begins_as_recording(const std::string& file) {
   return sim::is_recording({head.data(), static_cast<std::size_t>(input.gcount())});
 }
 
-/// Takes the recordings out of what is wanted.
+/// Separates the recordings from the other arguments.
 Result<std::vector<Recording>> take_recordings(std::vector<std::string>& wanted) {
   std::vector<Recording> found;
   std::int64_t left = kRecordingsBytesMax;
@@ -105,7 +105,7 @@ class Trial {
         line_("advise", ProgressLine::Shown::kOnTerminal) {}
 
   /// nullopt: interrupted.
-  std::optional<sim::Advice> judge(const sim::Choice& choice) {
+  std::optional<sim::Advice> evaluate(const sim::Choice& choice) {
     sim::Advice advice{.choice = choice, .cost = {}, .impossible = {}, .worse_than = {}};
     for (const sim::Scenario& each : question_.scenarios) {
       const auto scenario = sim::with_choice(each, choice);
@@ -114,7 +114,7 @@ class Trial {
         return advice;
       }
       for (std::uint64_t n = 0; n < seeds_; ++n) {
-        const sim::RunOutcome outcome = play(*scenario, scenario->seed.value_or(1) + n);
+        const sim::RunOutcome outcome = run_scenario(*scenario, scenario->seed.value_or(1) + n);
         if (outcome.interrupted) return std::nullopt;
         sim::add(advice.cost, sim::cost_of(*scenario, outcome));
       }
@@ -133,12 +133,13 @@ class Trial {
   }
 
  private:
-  sim::RunOutcome play(const sim::Scenario& scenario, std::uint64_t seed) {
-    const auto go_on = [this](double share) {
+  sim::RunOutcome run_scenario(const sim::Scenario& scenario, std::uint64_t seed) {
+    const auto should_continue = [this](double share) {
       line_.show((done_ + share) / runs_);
       return Interruption::signal() == 0;
     };
-    sim::RunOutcome outcome = sim::play(scenario, {.seed = seed, .observer = nullptr, .go_on = go_on});
+    sim::RunOutcome outcome =
+        sim::run_scenario(scenario, {.seed = seed, .observer = nullptr, .should_continue = should_continue});
     ++done_;
     return outcome;
   }
@@ -175,9 +176,9 @@ int run_advise(const cli::AdviseCommand& command) {
   {
     Trial trial(*question, command.seeds);
     for (const sim::Choice& choice : question->choices) {
-      auto advice = trial.judge(choice);
+      auto advice = trial.evaluate(choice);
       if (!advice) break;
-      if (advice->impossible && choice.is_as_it_is()) {  // the recording cannot answer it
+      if (advice->impossible && choice.is_as_it_is()) {  // the recording lacks the data for it
         broken_input = advice->impossible;
         break;
       }

@@ -1,4 +1,4 @@
-// `spillway agent`: one node, after it has become one.
+// `spillway agent`: runs one node, after it has registered.
 #include "agent/config/kubelet_config.h"
 #include "apps/commands/commands.h"
 #include "apps/node/client_identity.h"
@@ -106,7 +106,7 @@ class AgentProcess {
                                          .ips = command_.node_ips,
                                          .hidden = hidden_,
                                          .api_server = std::move(direct),
-                                         .leaves_pods = command_.pods_at_stop == "leave",
+                                         .keeps_pods = command_.pods_at_stop == "leave",
                                          .cni_configuration = command_.cni_conf_dir},
                                         std::move(server.transport),
                                         {std::move(lease_thread), lease_loop, std::move(lease_server.transport)}));
@@ -155,7 +155,7 @@ class AgentProcess {
   std::vector<std::string> hidden_;  // from pods
   std::string name_;
   Process process_;
-  const Part* bootstrap_ = nullptr;  // while it runs
+  const Part* bootstrap_ = nullptr;  // requests the first certificate; null when it has stopped
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace spillway::apps {
 /// one for programs.
 std::string answer_text(const api::Json& answer, cli::OutputFormat format);
 
-/// One of many answers: JSON on one line, or a YAML document.
+/// Prints one of many answers: JSON on one line, or a YAML document.
 std::string stream_text(const api::Json& answer, cli::OutputFormat format);
 
 /// answer_text() to standard output.

@@ -30,7 +30,7 @@ Result<cli::ManagerFlags> read_manager_files(const std::string& file, const std:
   return all;
 }
 
-/// One line each.
+/// Refuses the command, with one line for each error.
 cli::EarlyExit refusal(const std::vector<std::string>& errors) {
   std::string text;
   for (const std::string& error : errors) text += fmt::format("spillway: {}\n", error);

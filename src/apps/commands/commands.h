@@ -25,7 +25,7 @@ int run_watch(const cli::WatchCommand& command);
 int run_zones(const cli::ZonesCommand& command);
 int run_dashboard(const cli::LogArgs& log, const cli::DashboardCommand& command);
 int run_hold(const cli::HoldCommand& command);
-/// Explains decisions. kExitNegative: nothing is known about the object.
+/// Explains decisions. kExitNegative: no decision about the object is known.
 int run_explain(const cli::ExplainCommand& command);
 int run_record(const cli::RecordCommand& command);
 int run_replay(const cli::ReplayCommand& command);

@@ -17,7 +17,7 @@ namespace spillway::apps {
 
 namespace {
 
-/// Refuses flags that need a node: a companion is none.
+/// Refuses flags for nodes: a companion registers none.
 Outcome check_flags(const cli::AgentCommand& command) {
   const auto refuse = [](const char* flag) {
     return invalid(flag, "means nothing with --companion: the kubelet is the node, a companion evicts");
@@ -29,7 +29,7 @@ Outcome check_flags(const cli::AgentCommand& command) {
   if (!command.node.labels.empty()) return refuse("--node-labels");
   if (command.node.pids_max) return refuse("--node-pids");
   if (command.companion.shadow && command.node.memory_watch.brake == eviction::Brake::kOn) {
-    return invalid("--memory-brake", "slows pods down, which a shadow does not: leave out one of them");
+    return invalid("--memory-brake", "slows pods down, which a shadow does not: leave one of the two out");
   }
   if (!command.companion.shadow && command.companion.shadow_window != cli::CompanionArgs{}.shadow_window) {
     return invalid("--shadow-window", "needs --shadow");

@@ -109,12 +109,12 @@ Result<controllers::ControllerSet::Enabled> parse_controllers(const std::string&
   }
   for (std::string word : words) {
     if (word == "*") continue;
-    const bool leaves_out = word.starts_with('-');
-    if (leaves_out) word.erase(0, 1);
+    const bool is_excluded = word.starts_with('-');
+    if (is_excluded) word.erase(0, 1);
     const auto found = std::ranges::find_if(known, [&](const auto& each) { return word == each.first; });
     if (found == known.end() && std::ranges::find(kOtherControllers, word) != kOtherControllers.end()) continue;
     if (found == known.end()) return invalid("--controllers", "there is no \"{}\"", word);
-    *found->second = !leaves_out;
+    *found->second = !is_excluded;
   }
   return enabled;
 }
@@ -204,15 +204,15 @@ class ControllerProcess {
                                          {std::string(kAuthorityAnnotation), server_->authority_pem()}}},
         rng_, std::move(transport),
         ElectionPart::Callbacks{.begin = [this](std::uint64_t term) { act(term); },
-                                .end = [this](const std::string& why) { stand_by(why); },
-                                .stand_by =
+                                .end = [this](const std::string& why) { step_down(why); },
+                                .standby =
                                     [this](const std::string& leader) {
                                       pages_->set_controllers(nullptr, "standing by: " + leader + " leads");
                                     }}));
   }
 
   /// Engines that acted were fenced in their last step at the latest, and are not used again.
-  void stand_by(const std::string& why) {
+  void step_down(const std::string& why) {
     if (acting_ != nullptr) process_.end(*std::exchange(acting_, nullptr));
     pages_->set_controllers(nullptr, why);
   }
@@ -257,7 +257,7 @@ class ControllerProcess {
   ProcessServer* server_ = nullptr;
   ControllerPages* pages_ = nullptr;  // the server's
   const ElectionPart* election_ = nullptr;
-  const Part* acting_ = nullptr;  // the controllers, while it leads
+  const Part* acting_ = nullptr;  // the controllers, while this process leads
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "apps/view/controller_client.h"
 #include "apps/view/remote.h"
 #include "apps/what_if/dashboard_what_if.h"
+#include "base/version.h"
 #include "client/api_client.h"
 #include "wire/client/kubeconfig.h"
 #include "wire/dashboard/dashboard_server.h"
@@ -61,7 +62,7 @@ int run_dashboard(const cli::LogArgs& log, const cli::DashboardCommand& command)
        .endpoint = *std::move(endpoint),
        .controllers = way_to_controllers(*config),
        .what_if = command.what_if ? std::make_shared<DashboardWhatIf>(process.loop(), command.api) : nullptr,
-       .version = SPILLWAY_VERSION,
+       .version = std::string(program_version()),
        .log = process.log()});
   if (!server) {
     print_error(server.error());

@@ -65,17 +65,17 @@ std::optional<Bytes> swap_of(const std::string& table) {
 
 std::optional<bool> clock_is_in_step() {
   timex state{};
-  const int told = ::adjtimex(&state);
-  if (told < 0) return std::nullopt;
-  return told != TIME_ERROR && (state.status & STA_UNSYNC) == 0;
+  const int status = ::adjtimex(&state);
+  if (status < 0) return std::nullopt;
+  return status != TIME_ERROR && (state.status & STA_UNSYNC) == 0;
 }
 
-checkup::Port look_at_port(std::uint16_t number, std::string what) {
+checkup::Port observe_port(std::uint16_t number, std::string what) {
   const auto socket = wire::listen_on("127.0.0.1", number);
   return {number, std::move(what), socket ? std::string() : socket.error().text()};
 }
 
-std::vector<checkup::Certificate> look_at_certificates(const std::string& data_dir) {
+std::vector<checkup::Certificate> observe_certificates(const std::string& data_dir) {
   std::vector<checkup::Certificate> found;
   std::error_code gone;
   for (std::filesystem::recursive_directory_iterator at(data_dir + "/pki", gone), end; !gone && at != end;
@@ -90,7 +90,7 @@ std::vector<checkup::Certificate> look_at_certificates(const std::string& data_d
 }
 
 /// The file system of a directory, or of the nearest one above it that is there. `config`: the node's; empty: defaults.
-std::optional<checkup::Disk> look_at_disk(const api::Json& config, std::filesystem::path path) {
+std::optional<checkup::Disk> observe_disk(const api::Json& config, std::filesystem::path path) {
   std::error_code gone;
   while (!std::filesystem::exists(path, gone) && path.has_relative_path()) path = path.parent_path();
   struct statvfs fs{};
@@ -128,7 +128,7 @@ std::vector<checkup::ConfigProblem> problems_of(const agent::ConfigDocument& doc
   return problems;
 }
 
-std::optional<checkup::Cluster> look_at_cluster(const cli::ClusterArgs& args) {
+std::optional<checkup::Cluster> observe_cluster(const cli::ClusterArgs& args) {
   const auto config = find_kubeconfig(args);
   if (!config) {
     if (args.kubeconfig.empty()) return std::nullopt;
@@ -169,7 +169,7 @@ checkup::Network check_network() {
   return network;
 }
 
-std::optional<checkup::ContainerRuntime> look_at_runtime(const api::Json& configuration) {
+std::optional<checkup::ContainerRuntime> observe_runtime(const api::Json& configuration) {
   const auto socket = agent::runtime_socket(configuration);
   if (!socket) return checkup::ContainerRuntime{.problem = socket.error().text()};
   if (socket->empty()) return std::nullopt;
@@ -185,7 +185,7 @@ std::optional<checkup::ContainerRuntime> look_at_runtime(const api::Json& config
   return found;
 }
 
-Result<checkup::MachineFacts> look(const cli::DoctorCommand& command) {
+Result<checkup::MachineFacts> observe_machine(const cli::DoctorCommand& command) {
   checkup::MachineFacts facts{
       .is_root = ::geteuid() == 0, .has_psi = has_psi(), .clock_is_in_step = clock_is_in_step()};
   agent::ConfigDocument document;
@@ -195,17 +195,17 @@ Result<checkup::MachineFacts> look(const cli::DoctorCommand& command) {
     facts.config = problems_of(document, command.config);
   }
   facts.images = read_runtime_facts({}, std::string(document.value.string_at({"containerRuntimeEndpoint"})));
-  facts.disk = look_at_disk(document.value, node_state_dir({}, resolve_data_dir(command.data_dir), ""));
+  facts.disk = observe_disk(document.value, node_state_dir({}, resolve_data_dir(command.data_dir), ""));
   if (const auto mounts = host::read_cgroup_mounts()) {
     facts.cgroup_version = mounts->version == host::CgroupVersion::kV2 ? 2 : 1;
     if (const auto root = host::find_writable_root(*mounts); !root) facts.cgroup_problem = root.error().text();
   }
   if (const auto swaps = read_file("/proc/swaps")) facts.swap = swap_of(*swaps);
   facts.network = check_network();
-  facts.ports = {look_at_port(command.port, "the API server"), look_at_port(command.node_port, "a node's agent")};
-  facts.certificates = look_at_certificates(resolve_data_dir(command.data_dir));
-  facts.runtime = look_at_runtime(document.value);
-  facts.cluster = look_at_cluster(command.api);
+  facts.ports = {observe_port(command.port, "the API server"), observe_port(command.node_port, "a node's agent")};
+  facts.certificates = observe_certificates(resolve_data_dir(command.data_dir));
+  facts.runtime = observe_runtime(document.value);
+  facts.cluster = observe_cluster(command.api);
   return facts;
 }
 
@@ -229,7 +229,7 @@ void print_table(const std::vector<checkup::Finding>& findings, bool colour) {
     const std::string what = cli::wrapped(each.what, indent, screen_width());
     print_out("{}{:<9}{}{:<{}}  {}", colour ? paint_of(each.level) : "", checkup::to_string(each.level),
               colour ? "\x1b[0m" : "", each.subject, width, what.substr(indent.size()));
-    if (!each.mend.empty()) print_out("{}→ {}\n", indent, each.mend);
+    if (!each.fix.empty()) print_out("{}→ {}\n", indent, each.fix);
   }
   const auto counted = [&findings](checkup::Level level, std::string_view noun) {
     const auto count = std::ranges::count(findings, level, &checkup::Finding::level);
@@ -245,7 +245,7 @@ api::Json document_of(const std::vector<checkup::Finding>& findings) {
   for (const checkup::Finding& each : findings) {
     api::Json entry = api::Json::object(
         {{"level", std::string(checkup::to_string(each.level))}, {"subject", each.subject}, {"what", each.what}});
-    if (!each.mend.empty()) entry["mend"] = each.mend;
+    if (!each.fix.empty()) entry["mend"] = each.fix;
     list.if_array()->push_back(std::move(entry));
   }
   return api::Json::object({{"findings", std::move(list)}});
@@ -254,7 +254,7 @@ api::Json document_of(const std::vector<checkup::Finding>& findings) {
 }  // namespace
 
 int run_doctor(const cli::DoctorCommand& command) {
-  const auto facts = look(command);
+  const auto facts = observe_machine(command);
   if (!facts) {
     print_error(facts.error());
     return cli::kExitUsage;

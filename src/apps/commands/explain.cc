@@ -1,5 +1,6 @@
 // `spillway explain`: asks the agents through the API server, or reads a journal, and prints the answer.
 #include "api/codec/codec.h"
+#include "api/object/event.h"
 #include "api/object/pod_volumes.h"
 #include "api/object/replication_controller.h"
 #include "api/object/service.h"
@@ -23,7 +24,10 @@
 #include "cli/text/overview_text.h"
 #include "cli/text/value_text.h"
 #include "host/files/journal_file.h"
+#include "policy/admission/resize.h"
+#include "policy/containers/pod_resize.h"
 #include "policy/decision_json.h"
+#include "policy/outlook/overview.h"
 #include "policy/outlook/pod_outlook.h"
 #include "policy/outlook/workload_outlook.h"
 #include "policy/scheduling/extender.h"
@@ -53,10 +57,10 @@ using policy::Decision;
 
 constexpr std::size_t kListed = 10;
 
-/// Answers of one or more nodes, or of a journal.
+/// The answers of one or more nodes, or of a journal.
 struct Findings {
   std::vector<Decision> decisions;    // oldest first
-  std::optional<Decision> now;        // the present state; of one node
+  std::optional<Decision> now;        // the present state of one node
   std::optional<Decision> lifecycle;  // the controllers' view of that node
   std::vector<Error> silent;          // nodes that did not answer
 };
@@ -117,6 +121,25 @@ std::optional<Decision> from_status(const api::Pod& pod) {
   return decision;
 }
 
+/// Prints a pod whose node has not carried out its last resize, with the conditions that say why.
+std::optional<Decision> from_resize(const api::Pod& pod) {
+  const api::PodCondition* pending = api::find_condition(pod.status.conditions, containers::kPodResizePending);
+  const api::PodCondition* begun = api::find_condition(pod.status.conditions, containers::kPodResizeInProgress);
+  const api::PodCondition* condition = pending != nullptr ? pending : begun;
+  if (condition == nullptr || api::is_terminal(pod)) return std::nullopt;
+  Decision decision;
+  decision.subject = {.kind = "Pod", .ns = pod.metadata.ns, .name = pod.metadata.name, .uid = pod.metadata.uid};
+  decision.area = policy::Area::kAdmission;
+  decision.action = "resize";
+  decision.verdict = condition->reason == admission::kInfeasible ? policy::Verdict::kRefuses : policy::Verdict::kWaits;
+  decision.by = pod.spec.node_name;
+  decision.message = condition->message;
+  if (decision.message.empty() && condition == begun)
+    decision.message = "the node changes the limits of its containers";
+  decision.at = condition->last_transition_time.value_or(WallTime{});
+  return decision;
+}
+
 class Explainer {
  public:
   explicit Explainer(const cli::ExplainCommand& command) : command_(command) {}
@@ -131,7 +154,7 @@ class Explainer {
       profiles_ = std::move(config->profiles);
       extenders_ = std::move(config->extenders.rules);
     }
-    if (command_.journal) return tell(read_journal(command_), std::nullopt);
+    if (command_.journal) return report(read_journal(command_), std::nullopt);
     catch_interrupts();
     auto client = ControllerClient::create(loop_, command_.target);
     if (!client) {
@@ -146,7 +169,7 @@ class Explainer {
   }
 
  private:
-  /// Prints what needs a look. `usual`: the namespace of the context.
+  /// Prints the objects with problems. `usual`: the namespace of the context.
   int list_concerns(const std::string& usual) {
     const auto reading = read_overview(*cluster_, command_.name_space, loop_.now());
     if (!reading) {
@@ -169,16 +192,23 @@ class Explainer {
 
   int ask(ControllerClient& client) {
     if (command_.about == cli::ExplainCommand::About::kNode) {
+      const auto object = cluster_->get(client::object_path("v1", "nodes", {}, command_.name));
+      if (!object && object.error().code == ErrorCode::kNotFound) {
+        print_error(object.error());
+        return cli::kExitNegative;
+      }
+      if (const auto node = object ? api::decode<api::Node>(*object) : Result<api::Node>(object.error()))
+        trouble_ = outlook::explain_node(*node, loop_.now().wall);
       Findings found;
       ask_controllers(client, command_.name, found);
       ask_node(command_.name, found);
-      return tell(found, std::nullopt);
+      return report(found, std::nullopt);
     }
     if (command_.about == cli::ExplainCommand::About::kDeployment) return ask_about_rollout();
     if (command_.about == cli::ExplainCommand::About::kWorkload) {
       // The controllers have the evictions that they hold back; without their answer the state of the pods is enough.
       if (may_back_off(command_.resource)) backs_off_ = held_back_evictions(client);
-      return ask_for_outlook();
+      return ask_for_outlook(command_.resource == "services" ? not_carried(client) : std::string());
     }
     std::optional<Decision> fallback;
     std::vector<std::string> nodes;
@@ -192,14 +222,16 @@ class Explainer {
       if (object) {
         const auto pod = api::decode<api::Pod>(*object);
         if (pod) fallback = from_status(*pod);
+        if (pod && !fallback) fallback = from_resize(*pod);
         if (pod) trouble_ = outlook::explain_containers(*pod, loop_.now().wall);
         if (pod && trouble_) trouble_ = outlook::explain_containers(*pod, loop_.now().wall, neighbours_of(*pod));
+        if (pod && !trouble_) trouble_ = trouble_with_start(*pod);
         if (fallback && fallback->area == policy::Area::kScheduling) {
-          if (const auto waits = trouble_with_claim(*pod)) return tell_trouble(*waits);
+          if (const auto waits = trouble_with_claim(*pod)) return report_trouble(*waits);
           ask_nodes_about(*pod, *fallback);
         }
         if (pod && nodes.empty() && !pod->spec.node_name.empty()) nodes.push_back(pod->spec.node_name);
-        if (nodes.empty()) return tell({}, fallback);
+        if (nodes.empty()) return report({}, fallback);
       }
       exists_ = object.has_value();
     }
@@ -217,7 +249,7 @@ class Explainer {
     std::ranges::stable_sort(found.decisions, {}, &Decision::at);
     // The agent of a failed node does not answer; the controllers have the reason why its pods still exist.
     if (pod() && !fallback && best_about(found, *pod()) == nullptr) fallback = ask_about_deletion(client);
-    return tell(found, fallback);
+    return report(found, fallback);
   }
 
   /// A claim of the pod that keeps it from a node; no node has to be asked then.
@@ -231,7 +263,20 @@ class Explainer {
     return outlook::explain_claim_of(pod, claims, read_storage_classes(*cluster_), loop_.now().wall);
   }
 
-  /// Pods of its node, as far as they may be read.
+  /// The last warning about a pod that its node has not started.
+  std::optional<outlook::Outlook> trouble_with_start(const api::Pod& pod) {
+    if (pod.spec.node_name.empty() || pod.status.phase != "Pending") return std::nullopt;
+    const std::string about = fmt::format("involvedObject.uid={},type=Warning", pod.metadata.uid);
+    std::optional<api::Event> last;
+    for (const api::Json& each : cluster_->list(client::object_path("v1", "events", pod.metadata.ns) +
+                                                "?fieldSelector=" + api::percent_encode(about))) {
+      auto event = api::decode<api::Event>(each);
+      if (event && (!last || event->last_timestamp > last->last_timestamp)) last = *std::move(event);
+    }
+    return last ? outlook::explain_start(pod, *last, loop_.now().wall) : std::nullopt;
+  }
+
+  /// The pods of the explained pod's node, if the user may read them.
   std::vector<api::Pod> neighbours_of(const api::Pod& pod) {
     std::vector<api::Pod> pods;
     for (const api::Json& each : cluster_->list("/api/v1/pods?fieldSelector=spec.nodeName%3D" + pod.spec.node_name)) {
@@ -271,9 +316,10 @@ class Explainer {
   }
 
   /// Evaluates the rules of its controller on the present objects of the API server.
-  int ask_for_outlook() {
+  int ask_for_outlook(std::string not_carried) {
+    const ServiceView view{command_.node, std::move(not_carried)};
     const auto outlook =
-        read_outlook(*cluster_, command_.resource, command_.name_space, command_.name, command_.node, loop_.now());
+        read_outlook(*cluster_, command_.resource, command_.name_space, command_.name, view, loop_.now());
     if (!outlook) {
       print_error(outlook.error());
       return outlook.error().code == ErrorCode::kNotFound ? cli::kExitNegative : cli::kExitFailure;
@@ -288,6 +334,12 @@ class Explainer {
     if (backs_off_) text += "\n" + cli::explain(*backs_off_, std::nullopt, paint(), screen_width());
     write_stdout(text);
     return cli::kExitOk;
+  }
+
+  /// Why the server's process runs no Service proxy; empty: it runs one, or there is no such page.
+  std::string not_carried(ControllerClient& client) {
+    const auto page = client.cluster().get(std::string(kServicesPage));
+    return page ? std::string(page->string_at({"notCarried"})) : std::string();
   }
 
   static bool may_back_off(std::string_view resource) {
@@ -328,7 +380,7 @@ class Explainer {
   }
 
   /// Reads namespaces, and the selectors of Services and owners.
-  scheduling::Surroundings look_around() {
+  scheduling::Surroundings read_surroundings() {
     scheduling::Surroundings around;
     for (const api::Json& each : cluster_->list("/api/v1/namespaces")) {
       if (const auto ns = api::decode<api::Namespace>(each)) {
@@ -340,14 +392,14 @@ class Explainer {
         around.set_service(service->metadata.ns, service->metadata.name, service->selector);
       }
     }
-    note_owners<api::ReplicationController>("replicationcontrollers", around);
-    note_owners<api::ReplicaSet>("replicasets", around);
-    note_owners<api::StatefulSet>("statefulsets", around);
+    add_owners<api::ReplicationController>("replicationcontrollers", around);
+    add_owners<api::ReplicaSet>("replicasets", around);
+    add_owners<api::StatefulSet>("statefulsets", around);
     return around;
   }
 
   template <typename Owner>
-  void note_owners(std::string_view resource, scheduling::Surroundings& around) {
+  void add_owners(std::string_view resource, scheduling::Surroundings& around) {
     for (const api::Json& each :
          cluster_->list(client::object_path(Owner::kApiVersion, resource, command_.name_space))) {
       if (const auto owner = api::decode<Owner>(each)) {
@@ -367,7 +419,7 @@ class Explainer {
     if (found != profiles_.end()) return &*found;
     print_err("spillway: explain: the pod names the scheduler \"{}\"{}\n", wanted,
               command_.scheduler_config.empty()
-                  ? "; its profile is not known here: --scheduler-config FILE"
+                  ? "; its profile is unknown: use --scheduler-config FILE"
                   : fmt::format(", and {} has no profile of that name", command_.scheduler_config));
     return nullptr;
   }
@@ -388,7 +440,7 @@ class Explainer {
         nodes[name].set_node(std::make_shared<const api::Node>(*std::move(node)));
       }
     }
-    scheduling::Surroundings around = look_around();
+    scheduling::Surroundings around = read_surroundings();
     for (const api::Json& each : cluster_->list("/api/v1/pods")) {
       auto pod = api::decode<api::Pod>(each);
       if (!pod || api::is_terminal(*pod)) continue;
@@ -416,7 +468,7 @@ class Explainer {
       return scheduling::concerns(extender, waiting);
     });
     if (asks_others) {
-      print_err("spillway: explain: the extenders are not asked again: what they said is in what the pod was told\n");
+      print_err("spillway: explain: the extenders are not called again: their answers are in the pod's condition\n");
     }
     if (placement.node) {
       if (!asks_others) decision.reasons = placement.reasons;
@@ -456,18 +508,19 @@ class Explainer {
 
   void ask_node(const std::string& node, Findings& found) {
     const auto answer = cluster_->get("/api/v1/nodes/" + node + "/proxy/debug/spillway/decisions");
-    if (!answer && answer.error().code == ErrorCode::kNotFound) {  // no agent of ours: what its kubelet shows
-      auto standing = node_standing(*cluster_, node, loop_.now());
-      if (standing && (!pod() || compares(*standing, *pod()))) found.now = *std::move(standing);
-      if (standing) return;
+    // the node has no agent of ours: its kubelet is shown
+    if (!answer && answer.error().code == ErrorCode::kNotFound) {
+      auto decision = node_standing(*cluster_, node, loop_.now());
+      if (decision && (!pod() || compares(*decision, *pod()))) found.now = *std::move(decision);
+      if (decision) return;
     }
     if (!answer) {
       found.silent.push_back(Error{answer.error().code, answer.error().text(), "node " + node});
       return;
     }
     if (const api::Json* now = answer->find("now")) {
-      auto standing = policy::decision_from_json(*now);
-      if (standing && (!pod() || compares(*standing, *pod()))) found.now = *std::move(standing);
+      auto decision = policy::decision_from_json(*now);
+      if (decision && (!pod() || compares(*decision, *pod()))) found.now = *std::move(decision);
     }
     const api::Json* items = answer->find("items");
     if (items == nullptr || items->if_array() == nullptr) return;
@@ -481,13 +534,14 @@ class Explainer {
     return api::PodKey{command_.name_space, command_.name};
   }
 
-  int tell(const Findings& found, const std::optional<Decision>& fallback) {
+  int report(const Findings& found, const std::optional<Decision>& fallback) {
     for (const Error& error : found.silent) print_error(error);
     const Decision* answer = nullptr;
     if (pod()) {
       answer = best_about(found, *pod());
       // A decision at the gates explains more about a pod that never ran than a list without it.
-      if (fallback && (answer == nullptr || !is_about(answer->subject, *pod()))) answer = &*fallback;
+      const bool is_newer = fallback && fallback->action == "resize";
+      if (fallback && (is_newer || answer == nullptr || !is_about(answer->subject, *pod()))) answer = &*fallback;
     } else if (command_.about == cli::ExplainCommand::About::kNode && found.lifecycle) {
       answer = &*found.lifecycle;
     } else if (command_.about == cli::ExplainCommand::About::kNode && found.now) {
@@ -527,7 +581,7 @@ class Explainer {
     return {};
   }
 
-  int tell_trouble(const outlook::Outlook& trouble) {
+  int report_trouble(const outlook::Outlook& trouble) {
     trouble_ = trouble;
     print_trouble();
     return cli::kExitOk;
@@ -544,7 +598,7 @@ class Explainer {
 
   void print_text(const Decision& answer, const Findings& found) const {
     // A decision that is not about the pod itself explains nothing about its failing containers.
-    if (trouble_ && !is_about(answer.subject, *pod())) return print_trouble();
+    if (trouble_ && pod() && !is_about(answer.subject, *pod())) return print_trouble();
     std::string text;
     if (trouble_) text = cli::explain(*trouble_, paint(), screen_width()) + "\n";
     text += cli::explain(answer, pod(), paint(), screen_width());
@@ -579,9 +633,9 @@ class Explainer {
   ClusterView* cluster_ = nullptr;
   std::vector<scheduling::Profile> profiles_{scheduling::default_profile()};
   std::vector<scheduling::Extender> extenders_;  // read from --config
-  std::optional<outlook::Outlook> trouble_;      // problems of the pod's containers
+  std::optional<outlook::Outlook> trouble_;      // problems of the pod's containers, or of the node
   std::optional<Decision> backs_off_;            // replacements of evicted pods that wait
-  bool exists_ = true;                           // false: the API server has no such pod
+  bool exists_ = true;                           // false: the API server has no pod of this name
 };
 
 }  // namespace

@@ -61,7 +61,7 @@ Result<sim::Scenario> read_hollow_scenario(const cli::HollowCommand& command) {
 }
 
 /// Parts of the scenario that belong to others: the cluster's own controllers and workloads.
-void tell_unused(const sim::Scenario& scenario) {
+void report_unused(const sim::Scenario& scenario) {
   const auto* const generated = std::get_if<sim::GeneratedCluster>(&scenario.cluster);
   std::string unused;
   const auto add = [&unused](bool given, std::string_view what) {
@@ -108,7 +108,7 @@ Result<HollowPartOptions> plan_hollow(const cli::HollowCommand& command) {
   SPILLWAY_TRY(agent, hollow_agent(command, scenario));
   HollowPartOptions plan;
   plan.names = sim::machines_of(scenario);
-  plan.settle = scenario.settle;
+  plan.timeline_delay = scenario.timeline_delay;
   plan.delete_nodes = command.delete_nodes;
   plan.fleet.machines = hollow_machines(command, scenario);
   plan.fleet.first_number = static_cast<std::size_t>(command.first_number);
@@ -121,7 +121,7 @@ Result<HollowPartOptions> plan_hollow(const cli::HollowCommand& command) {
                    plan.fleet.machines.size(), plan.fleet.first_number);
   if (const Outcome can_start = sim::check_agents(plan.fleet.agent, plan.fleet.machines); !can_start)
     return can_start.error();
-  if (!command.scenario.empty()) tell_unused(scenario);
+  if (!command.scenario.empty()) report_unused(scenario);
   plan.timeline = std::move(scenario.timeline);
   return plan;
 }

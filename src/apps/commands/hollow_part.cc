@@ -12,7 +12,7 @@ namespace spillway::apps {
 
 namespace {
 
-/// The longest piece of the fleet's work in a turn: answers of the API server come in between.
+/// The longest turn of the fleet: answers of the API server are handled in between.
 constexpr Duration kPieceMax = milliseconds(10);
 constexpr Duration kProgressEvery = seconds(5);
 /// A later difference between the fleet's wall clock and the machine's is made good.
@@ -27,7 +27,7 @@ void print_now(fmt::format_string<Args...> format, Args&&... args) {
 
 }  // namespace
 
-/// One node's use of the connections that all share.
+/// The share of one node in connections that all nodes share.
 class HollowPart::SharedTransport final : public client::Transport {
  public:
   explicit SharedTransport(client::Transport& shared) : shared_(shared) {}
@@ -116,13 +116,13 @@ void HollowPart::on_registered() {
   const std::size_t nodes = fleet_->counts().nodes;
   print_now("{} node{} registered after {:.1f} s\n", nodes, nodes == 1 ? " is" : "s are", seconds_since_start());
   if (options_.timeline.empty()) return;
-  print_now("The timeline begins in {:g} s\n", std::chrono::duration<double>(options_.settle).count());
-  time_.after(options_.settle, [this] { begin_timeline(); });
+  print_now("The timeline begins in {:g} s\n", std::chrono::duration<double>(options_.timeline_delay).count());
+  time_.after(options_.timeline_delay, [this] { begin_timeline(); });
 }
 
 void HollowPart::begin_timeline() {
   if (stopped_) return;
-  fleet_->play(options_.timeline, options_.names, [this](const sim::TimelineEvent& event, bool begins) {
+  fleet_->run_timeline(options_.timeline, options_.names, [this](const sim::TimelineEvent& event, bool begins) {
     print_now("{:.1f} s: {}{}\n", seconds_since_start(), begins ? "" : "end of ", event.text);
   });
 }

@@ -1,5 +1,5 @@
-// Hollow nodes as a part of a process: moves the clock of the fleet by the real one, and says how far it is.
-// Thread: loop.
+// Hollow nodes as a part of a process: moves the clock of the fleet by the real one, and reports its progress. Thread:
+// loop.
 #pragma once
 
 #include "apps/process/process.h"
@@ -23,9 +23,9 @@ struct HollowPartOptions {
   sim::HollowOptions fleet;  // without connect and arrival
   std::vector<sim::TimelineEvent> timeline;
   std::vector<sim::MachineSpec> names;              // the machines as the timeline names them
-  Duration settle{};                                // from the last registration to the beginning of the timeline
+  Duration timeline_delay{};                        // from the last registration to the beginning of the timeline
   bool delete_nodes = false;                        // at the end
-  std::function<void(const Error&)> on_nodes_left;  // called where some of them could not be deleted
+  std::function<void(const Error&)> on_nodes_left;  // called if some objects could not be deleted
 };
 
 class HollowPart final : public Part {
@@ -43,11 +43,11 @@ class HollowPart final : public Part {
   class SharedTransport;
 
   void set_clock();
-  /// Runs what is due, as long as a turn of the loop may take.
+  /// Runs events that are due, for as long as a turn of the loop may take.
   void pace();
-  /// Runs what is due next, at its time.
+  /// Runs the next events, at their time.
   void arm();
-  /// Runs what is due then, at that time of the loop or before.
+  /// Arms the timer for `due`; a timer that is due earlier stays.
   void arm(Instant due);
   void on_registered();
   void begin_timeline();

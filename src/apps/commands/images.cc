@@ -48,7 +48,7 @@ Result<std::string> socket_of(const cli::ImagesCommand& command) {
   }
   std::error_code error;
   if (std::filesystem::exists(socket, error)) return socket;
-  if (error) return Error{ErrorCode::kForbidden, error.message() + "; root may look", socket};
+  if (error) return Error{ErrorCode::kForbidden, error.message() + "; run it as root", socket};
   if (!command.socket.empty()) return Error{ErrorCode::kNotFound, "there is no such socket", socket};
   return Error{ErrorCode::kNotFound,
                "no containerd of `spillway up` runs here; start it, or name another runtime with --runtime SOCKET",

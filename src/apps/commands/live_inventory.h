@@ -15,7 +15,8 @@ namespace spillway::apps {
 /// server answers.
 Result<sim::Inventory> read_live_inventory(const cli::ClusterArgs& api);
 
-/// The same of a file of answers, one a line, of kListsBytesMax at most. Errors name it and the line.
+/// Reads the inventory from a file of answers, one a line, of kListsBytesMax at most. Errors name the file and the
+/// line.
 Result<sim::Inventory> read_listed_inventory(const std::string& file);
 inline constexpr std::size_t kListsBytesMax = std::size_t{256} * 1024 * 1024;
 

@@ -124,7 +124,8 @@ Result<std::map<std::string, ManifestFolder::Version>> ManifestFolder::versions(
     const std::string extension = path.extension().string();
     if (extension != ".yaml" && extension != ".yml" && extension != ".json") continue;
     struct stat status{};
-    if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;  // a link leads to its file
+    // a link stands for the file it leads to
+    if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
     if (found.size() == kFilesMax) return invalid(folder_, "more than {} files", kFilesMax);
     found.emplace(path.filename().string(), Version{status.st_ino, status.st_size,
                                                     status.st_ctim.tv_sec * 1'000'000'000 + status.st_ctim.tv_nsec});

@@ -27,7 +27,7 @@ class ManifestsPart final : public EnginePart {
   controllers::ManifestApplier& applier_;
   std::shared_ptr<ManifestFolder> folder_;  // used on the thread
   std::optional<runtime::Loop::TimerId> timer_;
-  host::BlockingThread thread_;  // last: its results touch the rest
+  host::BlockingThread thread_;  // last, because its results use the other members
 };
 
 }  // namespace spillway::apps

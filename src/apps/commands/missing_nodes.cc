@@ -62,7 +62,7 @@ void MissingNodes::remove(const api::Json& node) {
        {"preconditions", api::Json::object({{"uid", std::string(node.string_at({"metadata", "uid"}))}})}});
   client_.remove(client::object_path("v1", "nodes", {}, node_name_in(node)), options,
                  [this, name = node_name_in(node)](const Result<api::Json>& outcome, Now) {
-                   if (outcome) return log_.info("a node that is not run any more was deleted", {{"node", name}});
+                   if (outcome) return log_.info("the Node of an earlier start was deleted", {{"node", name}});
                    log_.warning("node was not deleted", {{"node", name}, {"error", outcome.error().text()}});
                  });
 }

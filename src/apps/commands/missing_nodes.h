@@ -25,7 +25,7 @@ class MissingNodes final : public client::ApiEngine {
   struct Options {
     std::set<std::string> before;  // names that have a directory here
     std::set<std::string> now;     // names that are run
-    bool remove = false;           // delete them; else only warn
+    bool remove = false;           // delete the nodes; otherwise only warn
   };
 
   MissingNodes(Options options, telemetry::Log log);

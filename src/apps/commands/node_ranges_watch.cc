@@ -6,9 +6,9 @@
 
 namespace spillway::apps {
 
-NodeRangesWatch::NodeRangesWatch(std::set<std::string> names, Told told)
+NodeRangesWatch::NodeRangesWatch(std::set<std::string> names, OnRanges on_ranges)
     : names_(std::move(names)),
-      told_(std::move(told)),
+      on_ranges_(std::move(on_ranges)),
       client_("spillway-up", Rng(1)),
       nodes_(client_, client::object_path("v1", "nodes", {})) {
   nodes_.cache().listen({[this](const auto& /*before*/, const auto& after, Now) {
@@ -20,7 +20,7 @@ void NodeRangesWatch::on_node(const api::Node& node) {
   const std::string& name = node.metadata.name;
   if (!names_.contains(name) || node.spec.pod_cidrs.empty() || known_[name] == node.spec.pod_cidrs) return;
   known_[name] = node.spec.pod_cidrs;
-  told_(name, node.spec.pod_cidrs);
+  on_ranges_(name, node.spec.pod_cidrs);
 }
 
 }  // namespace spillway::apps

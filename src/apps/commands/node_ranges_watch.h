@@ -18,10 +18,10 @@ namespace spillway::apps {
 
 class NodeRangesWatch final : public client::ApiEngine {
  public:
-  using Told = std::function<void(const std::string& node, const std::vector<std::string>& ranges)>;
+  using OnRanges = std::function<void(const std::string& node, const std::vector<std::string>& ranges)>;
 
-  /// `told` is called when a node of `names` has ranges, and again when they change: the node was created anew.
-  NodeRangesWatch(std::set<std::string> names, Told told);
+  /// `on_ranges` is called when a node of `names` has ranges, and again when they change: the node was created anew.
+  NodeRangesWatch(std::set<std::string> names, OnRanges on_ranges);
 
   std::string_view name() const override { return "node-ranges"; }
 
@@ -39,7 +39,7 @@ class NodeRangesWatch final : public client::ApiEngine {
   void on_node(const api::Node& node);
 
   std::set<std::string> names_;
-  Told told_;
+  OnRanges on_ranges_;
   std::map<std::string, std::vector<std::string>> known_;
   client::ApiClient client_;
   client::Informer<api::Node> nodes_;

@@ -17,7 +17,7 @@ std::string proxy_of(const std::string& node) {
   return "/api/v1/nodes/" + api::percent_encode(node) + "/proxy";
 }
 
-Result<policy::Decision> standing_of_kubelet(ClusterView& cluster, const std::string& node, Now now) {
+Result<policy::Decision> kubelet_standing(ClusterView& cluster, const std::string& node, Now now) {
   SPILLWAY_TRY(configz, cluster.get(proxy_of(node) + "/configz"));
   SPILLWAY_TRY(settings, agent::parse_configz(configz));
   SPILLWAY_TRY(thresholds, eviction::parse_thresholds(settings.thresholds));
@@ -36,18 +36,18 @@ Result<policy::Decision> standing_of_kubelet(ClusterView& cluster, const std::st
   const eviction::PassConfig config{.thresholds = std::move(thresholds), .node = node};
   eviction::PassState state;
   eviction::adopt_layout(config, {}, state);
-  return eviction::standing(config, state, summary, active, eviction::Signal::kMemoryAvailable, now);
+  return eviction::current_decision(config, state, summary, active, eviction::Signal::kMemoryAvailable, now);
 }
 
 }  // namespace
 
 Result<policy::Decision> node_standing(ClusterView& cluster, const std::string& node, Now now) {
   const auto answer = cluster.get(proxy_of(node) + "/debug/spillway/decisions");
-  if (!answer && answer.error().code == ErrorCode::kNotFound) return standing_of_kubelet(cluster, node, now);
+  if (!answer && answer.error().code == ErrorCode::kNotFound) return kubelet_standing(cluster, node, now);
   if (!answer) return answer.error();
-  const api::Json* standing = answer->find("now");
-  if (standing == nullptr) return make_error(ErrorCode::kServiceUnavailable, "its agent has not measured anything yet");
-  return policy::decision_from_json(*standing);
+  const api::Json* decision = answer->find("now");
+  if (decision == nullptr) return make_error(ErrorCode::kServiceUnavailable, "its agent has not measured anything yet");
+  return policy::decision_from_json(*decision);
 }
 
 }  // namespace spillway::apps

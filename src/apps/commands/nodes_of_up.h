@@ -13,7 +13,7 @@ namespace spillway::apps {
 /// Nodes of --nodes, then those of --process-nodes.
 std::vector<std::string> node_names(const cli::UpCommand& command);
 
-/// `node` is one of --process-nodes.
+/// True if `node` is one of --process-nodes.
 bool is_process_node(const cli::UpCommand& command, const std::string& node);
 
 /// The arguments of a node of --process-nodes: no container runtime, and a taint that keeps pods with images away.

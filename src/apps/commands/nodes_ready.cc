@@ -21,13 +21,13 @@ NodesReady::NodesReady(std::vector<std::string> names, Callbacks callbacks)
       callbacks_(std::move(callbacks)),
       client_("spillway-up", Rng(1)),
       nodes_(client_, client::object_path("v1", "nodes", {})) {
-  nodes_.cache().listen({[this](const auto&, const auto&, Now) { look(); }});
+  nodes_.cache().listen({[this](const auto&, const auto&, Now) { check(); }});
 }
 
 void NodesReady::start(Now now) {
   client_.start(now);
   client_.at(now.mono + kWaitingSaid, [this](Now later) { say_waiting(later); });
-  if (names_.empty()) look();
+  if (names_.empty()) check();
 }
 
 const std::string* NodesReady::first_missing() const {
@@ -39,7 +39,7 @@ const std::string* NodesReady::first_missing() const {
   return found == names_.end() ? nullptr : &*found;
 }
 
-void NodesReady::look() {
+void NodesReady::check() {
   if (done_ || first_missing() != nullptr) return;
   done_ = true;
   const auto first = names_.empty() ? nullptr : nodes_.cache().find(names_.front());

@@ -44,7 +44,7 @@ class NodesReady final : public client::ApiEngine {
 
  private:
   const std::string* first_missing() const;
-  void look();
+  void check();
   void say_waiting(Now now);
 
   std::vector<std::string> names_;

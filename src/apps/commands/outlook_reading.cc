@@ -42,8 +42,8 @@ bool is_denied(const Error& error) {
 
 class OutlookReading {
  public:
-  OutlookReading(ClusterView& cluster, std::string name_space, std::string name, std::string node, Now now)
-      : cluster_(cluster), ns_(std::move(name_space)), name_(std::move(name)), node_(std::move(node)), now_(now) {}
+  OutlookReading(ClusterView& cluster, std::string name_space, std::string name, ServiceView view, Now now)
+      : cluster_(cluster), ns_(std::move(name_space)), name_(std::move(name)), view_(std::move(view)), now_(now) {}
 
   Result<outlook::Outlook> job() {
     SPILLWAY_TRY(job, named<api::Job>("jobs"));
@@ -70,6 +70,7 @@ class OutlookReading {
           selecting(client::object_path(api::EndpointSlice::kApiVersion, "endpointslices", ns_), label));
     }
     if (selects) scene.nodes = node_names();
+    scene.not_carried = view_.not_carried;
     outlook::Outlook outlook = outlook::explain_service(scene, now_.wall);
     if (const auto proxied = api::decode<api::ProxiedService>(document); proxied && scene.slices) {
       for (outlook::Part& part : outlook::service_paths(*proxied, *scene.slices, path_node()))
@@ -165,7 +166,7 @@ class OutlookReading {
     return nearest.found().empty() ? std::string() : fmt::format("; did you mean {}?", nearest.found());
   }
 
-  /// nullopt: it cannot be read, which has been reported.
+  /// nullopt: the object cannot be read, which has been reported.
   std::optional<api::Json::Array> items_at(const std::string& path) {
     const auto answer = cluster_.get(path);
     if (!answer) {
@@ -334,7 +335,7 @@ class OutlookReading {
 
   /// The requested node, or the first by name.
   outlook::PathNode path_node() {
-    outlook::PathNode node{.name = node_, .zone = {}};
+    outlook::PathNode node{.name = view_.node, .zone = {}};
     if (node.name.empty()) {
       const auto names = node_names();
       if (names && !names->empty()) node.name = *names->begin();
@@ -348,7 +349,7 @@ class OutlookReading {
   ClusterView& cluster_;
   std::string ns_;
   std::string name_;
-  std::string node_;  // connections to a Service are explained as it sees them; empty: any
+  ServiceView view_;
   Now now_;
 };
 
@@ -367,8 +368,8 @@ std::optional<std::vector<outlook::ClassPtr>> read_storage_classes(ClusterView& 
 }
 
 Result<outlook::Outlook> read_outlook(ClusterView& cluster, std::string_view resource, const std::string& name_space,
-                                      const std::string& name, const std::string& node, Now now) {
-  OutlookReading reading(cluster, name_space, name, node, now);
+                                      const std::string& name, const ServiceView& view, Now now) {
+  OutlookReading reading(cluster, name_space, name, view, now);
   if (resource == "jobs") return reading.job();
   if (resource == "cronjobs") return reading.cron_job();
   if (resource == "services") return reading.service();

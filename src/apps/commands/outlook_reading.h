@@ -20,11 +20,16 @@ namespace spillway::apps {
 
 inline constexpr std::size_t kNamesCompared = 1000;
 
-/// The outlook of that object (policy/outlook). `node`: connections to a Service are explained as they begin on that
-/// node; empty: on the first one by name. Other resources do not use it. kNotFound: the object does not exist; the
-/// error names a similar name, if there is one.
+/// The side from which a Service is explained; other resources do not use it.
+struct ServiceView {
+  std::string node;         // where connections begin; empty: on the first node by name
+  std::string not_carried;  // why no Service proxy runs; empty: one does, or it is not known
+};
+
+/// The outlook of that object (policy/outlook). kNotFound: the object does not exist; the error names a similar name,
+/// if there is one.
 Result<outlook::Outlook> read_outlook(ClusterView& cluster, std::string_view resource, const std::string& name_space,
-                                      const std::string& name, const std::string& node, Now now);
+                                      const std::string& name, const ServiceView& view, Now now);
 
 /// nullopt: the user may not read them. The state of a claim can be explained without them.
 std::optional<std::vector<outlook::ClassPtr>> read_storage_classes(ClusterView& cluster);

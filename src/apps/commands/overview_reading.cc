@@ -85,7 +85,7 @@ class OverviewReader {
     if (hold.everything) scene_.hold = hold.everything->empty() ? "no reason was given" : *hold.everything;
   }
 
-  /// A node that is not Ready is not asked: the API server would wait for it until it gives up.
+  /// A node that is not Ready is not queried: the API server would wait for it until its time-out.
   void ask_nodes() {
     ProgressLine progress("asking nodes", ProgressLine::Shown::kOnTerminal);
     const std::size_t count = std::min(scene_.nodes.size(), kNodesAskedMax);
@@ -94,13 +94,12 @@ class OverviewReader {
       const api::Node& node = *scene_.nodes[i];
       const api::NodeCondition* ready = api::find_condition(node.status.conditions, "Ready");
       if (ready == nullptr || ready->status != "True") continue;
-      if (auto standing = node_standing(cluster_, node.metadata.name, now_)) {
-        scene_.standings.emplace(node.metadata.name, *std::move(standing));
+      if (auto decision = node_standing(cluster_, node.metadata.name, now_)) {
+        scene_.standings.emplace(node.metadata.name, *std::move(decision));
       }
     }
     if (count < scene_.nodes.size()) {
-      unread_.push_back(
-          fmt::format("thresholds: only the first {} of {} nodes were asked", count, scene_.nodes.size()));
+      unread_.push_back(fmt::format("thresholds: only the first {} of {} nodes were read", count, scene_.nodes.size()));
     }
   }
 

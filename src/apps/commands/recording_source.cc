@@ -26,7 +26,7 @@ constexpr std::size_t kNameMax = 128;
 class InDirectory final : public RecordingSource {
  public:
   explicit InDirectory(const std::string& directory) : ring_(recording_directory(directory)) {
-    std::error_code unreadable;  // reading it reports the error
+    std::error_code unreadable;  // the next read reports the error
     if (!std::filesystem::is_directory(ring_, unreadable)) ring_ = directory;
   }
 
@@ -73,7 +73,7 @@ bool is_plain(const std::string& name) {
 
 class OverHttp final : public RecordingSource {
  public:
-  /// `page`: the path of its list. `whose`: "node n1".
+  /// `page`: path of the list. `whose`: "node n1".
   OverHttp(runtime::Loop& loop, wire::HttpEndpoint endpoint, std::string page, std::string whose)
       : reader_(loop, std::move(endpoint), static_cast<std::size_t>(host::RecordingPages::kSegmentAnswerMax)),
         page_(std::move(page)),
@@ -86,7 +86,7 @@ class OverHttp final : public RecordingSource {
     const api::Json* kept = list.find("kept");
     for (const api::Json& each : kept != nullptr && kept->if_array() != nullptr ? *kept->if_array() : none) {
       std::string name(each.string_at({"name"}));
-      if (!is_plain(name)) return not_understood("names a copy in a way that cannot be");
+      if (!is_plain(name)) return not_understood("is not a valid name of a copy");
       names.push_back(std::move(name));
     }
     return names;

@@ -19,16 +19,17 @@ class RecordingSource {
  public:
   struct Segment {
     std::string name;
-    std::int64_t bytes = 0;  // as it was listed
+    std::int64_t bytes = 0;  // size as listed
   };
 
   virtual ~RecordingSource() = default;
 
-  /// Names of what was kept aside, oldest first.
+  /// Names of the copies that were saved, oldest first.
   virtual Result<std::vector<std::string>> copies() = 0;
-  /// Oldest first. `copy`: empty: the ring. kNotFound: there is no such copy, or no recording.
+  /// The segments, oldest first. `copy`: name of a saved copy; empty: the running recording. kNotFound: there is no
+  /// such copy, or no recording.
   virtual Result<std::vector<Segment>> segments(const std::string& copy) = 0;
-  /// kNotFound: it is gone, as the oldest are.
+  /// The bytes of one segment. kNotFound: the segment was removed, as the oldest ones are.
   virtual Result<std::string> read(const std::string& copy, const Segment& segment) = 0;
 };
 

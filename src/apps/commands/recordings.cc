@@ -32,7 +32,7 @@ namespace spillway::apps {
 
 namespace {
 
-/// A recording may be longer than what read_file() takes.
+/// Recordings may be longer than the maximum of read_file().
 constexpr std::int64_t kRecordingBytesMax = std::int64_t{3} << 30U;
 
 int refuse(const Error& error, int code) {
@@ -79,7 +79,7 @@ struct Fetched {
   std::int64_t bytes = 0;
 };
 
-/// One recording, as far as it is fetched.
+/// A recording while it is fetched.
 class Fetching {
  public:
   static Result<Fetching> begin(const cli::RecordCommand& command) {
@@ -104,7 +104,7 @@ class Fetching {
   bool has_any() const { return fetched_.segments > 0; }
 
   Result<Fetched> commit() {
-    if (!has_any()) return make_error(ErrorCode::kNotFound, "there is no recording any more");
+    if (!has_any()) return make_error(ErrorCode::kNotFound, "the recording was removed meanwhile");
     SPILLWAY_TRY_VOID(file_.commit());
     return fetched_;
   }
@@ -147,7 +147,7 @@ Result<Fetched> fetch(RecordingSource& source, const cli::RecordCommand& command
     }
   }
   if (interrupted()) return interrupted_error();
-  if (!fetching) return make_error(ErrorCode::kNotFound, "there is no recording any more");
+  if (!fetching) return make_error(ErrorCode::kNotFound, "the recording was removed meanwhile");
   return fetching->commit();
 }
 
@@ -168,7 +168,7 @@ int run_record(const cli::RecordCommand& command) {
     fetched = fetch(**source, command, line);
   }
   if (!fetched) return refuse(fetched.error(), cli::kExitFailure);
-  print_out("{}: {} segments, {:.1f} MiB\n", command.file, fetched->segments,
+  print_out("{}: {} segments, {:.1f}Mi\n", command.file, fetched->segments,
             static_cast<double>(fetched->bytes) / static_cast<double>(mebibytes(1).count()));
   return cli::kExitOk;
 }

@@ -1,13 +1,17 @@
 #include "apps/commands/replay_text.h"
 
+#include "agent/contract/journal.h"
 #include "api/json/json.h"
 #include "api/text/time_text.h"
+#include "base/utf8.h"
+#include "cli/text/explanation.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <variant>
 
 namespace spillway::apps {
 
@@ -18,7 +22,8 @@ using recording::ReplayOutcome;
 using recording::ReplayRow;
 using sim::LifecycleReplayReport;
 
-/// Readings hold what happened: they are evidence up to the first thing that would have been otherwise.
+/// The readings of a recording are evidence only up to the first decision that differs: after it, other readings
+/// would have been taken.
 class Evidence {
  public:
   /// Evidence that reaches to the end.
@@ -47,6 +52,15 @@ std::string would_be_text(const ReplayRow& row) {
   return fmt::format("{}, {:.3f} s {}", row.would_be->what, std::abs(by), by < 0 ? "earlier" : "later");
 }
 
+/// The cause in the words of `spillway explain`; of a controller, whose recording has no decision, the recorded
+/// reasons.
+std::string reasons_text(const ReplayOutcome& outcome) {
+  const auto line = agent::parse_line(outcome.line);
+  const auto* entry = line ? std::get_if<agent::JournalEntry>(&*line) : nullptr;
+  const std::string cause = entry == nullptr ? std::string() : cli::cause_of(entry->decision);
+  return cause.empty() ? outcome.reasons : printable_line(cause);
+}
+
 void add_rows(std::string& text, const std::vector<const ReplayRow*>& rows, const Evidence& evidence,
               bool with_reasons) {
   std::size_t subject = 7;
@@ -71,10 +85,10 @@ void add_rows(std::string& text, const std::vector<const ReplayRow*>& rows, cons
                    decided, would_be_text(*row));
     if (!with_reasons) continue;
     if (row->decided && !row->decided->reasons.empty()) {
-      fmt::format_to(out, "      decided:  {}\n", row->decided->reasons);
+      fmt::format_to(out, "      decided:  {}\n", reasons_text(*row->decided));
     }
     if (row->would_be && !row->would_be->reasons.empty()) {
-      fmt::format_to(out, "      would be: {}\n", row->would_be->reasons);
+      fmt::format_to(out, "      would be: {}\n", reasons_text(*row->would_be));
     }
   }
 }
@@ -85,7 +99,8 @@ void add_totals(std::string& text, const Report& report, const std::string& conf
   if (report.runs > 1) fmt::format_to(out, "the process was started {} times\n", report.runs);
   if (report.gaps > 0)
     fmt::format_to(out, "records are missing in {} places: the replay begins anew there\n", report.gaps);
-  if (report.torn_bytes > 0) fmt::format_to(out, "the last {} bytes are torn and left out\n", report.torn_bytes);
+  if (report.torn_bytes > 0)
+    fmt::format_to(out, "the last {} bytes are an incomplete record and were left out\n", report.torn_bytes);
   const std::size_t all = report.rows.size();
   if (config.empty()) {
     const std::uint64_t percent = all == 0 ? 100 : report.same() * 100 / all;

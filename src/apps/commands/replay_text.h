@@ -9,12 +9,13 @@
 
 namespace spillway::apps {
 
-/// `config`: the file of the other configuration; empty: its own.
+/// `config`: file of the other configuration; empty: the recorded one.
 std::string replay_text(const agent::ReplayReport& report, const std::string& config);
 /// {"kind":"ReplayReport", …}.
 api::Json replay_json(const agent::ReplayReport& report, const std::string& config);
 
-/// The same of a controller: what differs is evidence to the end, since heartbeats do not depend on what was decided.
+/// The text for a controller's recording: all differences are evidence, since heartbeats do not depend on what was
+/// decided.
 std::string replay_text(const sim::LifecycleReplayReport& report, const std::string& config);
 /// {"kind":"ControllerReplayReport", …}.
 api::Json replay_json(const sim::LifecycleReplayReport& report, const std::string& config);

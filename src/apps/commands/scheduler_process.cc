@@ -42,7 +42,7 @@ class SchedulerProcess {
                    SchedulerSetup setup)
       : process_(log), api_(api), election_args_(election), setup_(std::move(setup)), rng_(runtime::entropy()) {}
 
-  /// `configuration`: what it shows of itself.
+  /// `configuration`: the document that its server shows.
   int run(const cli::ProcessServingArgs& serving, api::Json configuration) {
     // Makes no connection yet: reports a bad kubeconfig at once.
     auto server = connect_remote(process_.loop(), api_);
@@ -79,8 +79,8 @@ class SchedulerProcess {
     election_ = &process_.add(std::make_unique<ElectionPart>(
         process_, election_options(election_args_), rng_.fork("election"), std::move(transport),
         ElectionPart::Callbacks{.begin = [this](std::uint64_t term) { act(term); },
-                                .end = [this](const std::string& why) { stand_by(why); },
-                                .stand_by =
+                                .end = [this](const std::string& why) { step_down(why); },
+                                .standby =
                                     [this](const std::string& leader) {
                                       pages_->set_scheduler(nullptr, "standing by: " + leader + " leads");
                                     }}));
@@ -101,7 +101,7 @@ class SchedulerProcess {
                                                             std::move(may_act), pages_));
   }
 
-  void stand_by(const std::string& why) {
+  void step_down(const std::string& why) {
     if (acting_ != nullptr) process_.end(*std::exchange(acting_, nullptr));
     pages_->set_scheduler(nullptr, why);
   }
@@ -113,7 +113,7 @@ class SchedulerProcess {
   Rng rng_;
   SchedulerPages* pages_ = nullptr;         // the server's
   const ElectionPart* election_ = nullptr;  // null: no election
-  const Part* acting_ = nullptr;            // while it leads
+  const Part* acting_ = nullptr;            // while this process leads
 };
 
 /// A file is replaced. A device, a pipe or a link, such as /dev/stdout, is written into: to replace it would remove it.

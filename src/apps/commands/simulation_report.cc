@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "cli/text/explanation.h"
 #include "sim/report/report_page.h"
+#include "sim/scenario/summary.h"
 
 #include <unistd.h>
 
@@ -34,10 +35,17 @@ sim::RunObserver* SimulationReport::record(std::string name, std::string story, 
   return &runs_.emplace_back(sim::Recorder::Options{.name = std::move(name), .story = std::move(story), .seed = seed});
 }
 
+void SimulationReport::conclude(const sim::RunOutcome& outcome) {
+  if (!path_.empty()) summaries_.push_back(sim::summary_of(outcome));
+}
+
 Outcome SimulationReport::write() const {
   if (path_.empty()) return {};
   std::vector<sim::RunHistory> histories;
-  for (const sim::Recorder& run : runs_) histories.push_back(run.history());
+  for (const sim::Recorder& run : runs_) {
+    histories.push_back(run.history());
+    if (histories.size() <= summaries_.size()) histories.back().summary = summaries_[histories.size() - 1];
+  }
   const auto explain = [](const policy::Decision& decision) {
     return cli::explain(decision, std::nullopt, cli::Paint::kNone);
   };

@@ -70,15 +70,19 @@ class Plan {
   }
 };
 
-sim::RunOutcome play(const sim::Scenario& scenario, const cli::SimulateCommand& command, SimulationReport& report) {
+sim::RunOutcome run_scenario(const sim::Scenario& scenario, const cli::SimulateCommand& command,
+                             SimulationReport& report) {
   ProgressLine line(scenario.name, ProgressLine::Shown::kOnTerminal);
-  const auto go_on = [&line](double share) {
+  const auto should_continue = [&line](double share) {
     line.show(share);
     return Interruption::signal() == 0;
   };
   const std::uint64_t seed = command.seed.value_or(scenario.seed.value_or(1));
   sim::RunObserver* const observer = report.record(scenario.name, scenario.story, seed);
-  return sim::play(scenario, {.seed = seed, .observer = observer, .go_on = go_on});
+  sim::RunOutcome outcome =
+      sim::run_scenario(scenario, {.seed = seed, .observer = observer, .should_continue = should_continue});
+  report.conclude(outcome);
+  return outcome;
 }
 
 int exit_code_of(const std::vector<sim::RunOutcome>& outcomes) {
@@ -125,7 +129,7 @@ int run_simulate(const cli::SimulateCommand& command) {
   const Interruption interruption;
   std::vector<sim::RunOutcome> outcomes;
   for (const sim::Scenario& scenario : plan->scenarios) {
-    outcomes.push_back(play(scenario, command, *report));
+    outcomes.push_back(run_scenario(scenario, command, *report));
     if (!outcomes.back().interrupted) continue;
     print_err("spillway: interrupted after {} s of virtual time of {}; nothing is reported\n",
               std::chrono::duration_cast<seconds>(outcomes.back().lasted).count(), scenario.name);

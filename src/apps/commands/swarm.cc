@@ -46,17 +46,17 @@ void print_line(telemetry::Level, std::string_view event, std::span<const teleme
   print_err("{}\n", line);
 }
 
-bool is_to_go_on(double) {
+bool should_continue(double) {
   return Interruption::signal() == 0;
 }
 
 struct Failure {
   std::vector<std::string> violated;    // names of properties
   std::vector<std::string> violations;  // lines
-  std::vector<sim::Violated> kinds;     // the first one first
+  std::vector<sim::Violated> kinds;     // the first violation first
 };
 
-/// Results of the seeds so far.
+/// The results of all seeds that have been played.
 class Tally {
  public:
   Tally(std::uint64_t first, std::uint64_t count) : next_(first), end_(first + count) {}
@@ -108,7 +108,7 @@ class Tally {
 struct Small {
   std::uint64_t seed = 0;
   std::string property;
-  std::string subject;  // kind of what it does not hold for
+  std::string subject;  // kind of object for which the promise was broken
   std::string text;     // the scenario file's
   std::size_t runs = 0;
   double took_s = 0;
@@ -120,7 +120,7 @@ Small make_small(std::uint64_t seed, const Failure& failure, std::size_t runs_ma
   const ProgressLine line(fmt::format("seed {}: making it small", seed), ProgressLine::Shown::kOnTerminal);
   const auto fails = [&what, seed](const sim::Scenario& scenario) {
     if (Interruption::signal() != 0) return false;
-    const sim::RunOutcome outcome = sim::play(scenario, {.seed = seed, .go_on = is_to_go_on});
+    const sim::RunOutcome outcome = sim::run_scenario(scenario, {.seed = seed, .should_continue = should_continue});
     return !outcome.interrupted &&
            std::ranges::find(outcome.kinds_of_violations, what) != outcome.kinds_of_violations.end();
   };
@@ -176,15 +176,15 @@ void print_document(const cli::SwarmCommand& command, Tally& tally, const std::o
   print_answer(out, command.output);
 }
 
-/// All seeds, the main thread among those who work.
+/// Plays all seeds; the main thread is one of the workers.
 void run_seeds(const cli::SwarmCommand& command, Tally& tally, std::uint64_t count) {
   const int wanted = command.jobs > 0 ? command.jobs : static_cast<int>(std::thread::hardware_concurrency());
   const auto jobs = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(std::max(wanted, 1)), 1, count);
   const auto work = [&tally, &command](ProgressLine* line, std::uint64_t of) {
     while (const auto seed = tally.take()) {
-      sim::PlayOptions options{.seed = *seed, .go_on = is_to_go_on};
+      sim::RunOptions options{.seed = *seed, .should_continue = should_continue};
       if (command.only) options.log = print_line;
-      tally.put(*seed, sim::play(sim::plan_of(*seed), options));
+      tally.put(*seed, sim::run_scenario(sim::plan_of(*seed), options));
       if (line != nullptr) line->show(static_cast<double>(tally.done()) / static_cast<double>(of));
     }
   };

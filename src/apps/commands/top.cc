@@ -38,9 +38,9 @@ std::string state_of(const api::Node& node) {
   return state + more;
 }
 
-class Look {
+class NodeReader {
  public:
-  Look(runtime::Loop& loop, ClusterView& cluster, const cli::TopCommand& command)
+  NodeReader(runtime::Loop& loop, ClusterView& cluster, const cli::TopCommand& command)
       : loop_(loop), cluster_(cluster), command_(command) {}
 
   Result<std::vector<cli::NodeRow>> take() {
@@ -79,15 +79,16 @@ class Look {
     return nodes;
   }
 
-  /// A node that is not Ready is not asked among many: it would be waited for until the API server gives up.
+  /// Nodes that are not Ready are left out of the queries, unless one is named: the API server would wait for each
+  /// until its time-out.
   cli::NodeRow row_of(const api::Node& node) {
     cli::NodeRow row{node.metadata.name, state_of(node), {}, {}};
     if (command_.node.empty() && !row.state.starts_with("Ready")) {
-      row.silent = "not asked, because it is not Ready";
+      row.silent = "not read, because it is not Ready";
       return row;
     }
-    auto standing = node_standing(cluster_, row.node, loop_.now());
-    standing ? void(row.standing = *std::move(standing)) : void(row.silent = printable(standing.error().text()));
+    auto decision = node_standing(cluster_, row.node, loop_.now());
+    decision ? void(row.decision = *std::move(decision)) : void(row.silent = printable(decision.error().text()));
     return row;
   }
 
@@ -100,7 +101,7 @@ api::Json document_of(const std::vector<cli::NodeRow>& rows) {
   api::Json items = api::Json::array();
   for (const cli::NodeRow& row : rows) {
     api::Json item = api::Json::object({{"node", row.node}, {"state", row.state}});
-    if (row.standing) item["standing"] = policy::to_json(*row.standing);
+    if (row.decision) item["standing"] = policy::to_json(*row.decision);
     if (!row.silent.empty()) item["silent"] = row.silent;
     items.if_array()->push_back(std::move(item));
   }
@@ -123,7 +124,7 @@ std::string text_of(const std::vector<cli::NodeRow>& rows, const cli::TopCommand
   std::string text = cli::top_table(sorted(rows, command.sort), paint, width, screen_width());
   if (command.node.empty()) return text;
   for (const cli::NodeRow& row : rows) {
-    if (row.standing) text += "\n" + cli::explain(*row.standing, std::nullopt, paint, screen_width());
+    if (row.decision) text += "\n" + cli::explain(*row.decision, std::nullopt, paint, screen_width());
   }
   return text;
 }
@@ -152,9 +153,9 @@ int run_top(const cli::TopCommand& command) {
     return cli::kExitUsage;
   }
   ClusterView cluster(loop, std::move(remote->transport));
-  Look look(loop, cluster, command);
+  NodeReader reader(loop, cluster, command);
   for (;;) {
-    const auto rows = look.take();
+    const auto rows = reader.take();
     if (interrupted()) return cli::kExitOk;
     if (rows) {
       show(text_of(*rows, command), command);
@@ -165,7 +166,7 @@ int run_top(const cli::TopCommand& command) {
       show(printable(rows.error().text()) + "\n", command);  // the server may answer next time
     }
     if (!command.watch) {
-      const bool is_silent = !command.node.empty() && !rows->front().standing;
+      const bool is_silent = !command.node.empty() && !rows->front().decision;
       return is_silent ? cli::kExitFailure : cli::kExitOk;
     }
     pause_for(loop, command.interval);

@@ -1,4 +1,4 @@
-// `spillway up`: everything in one process.
+// `spillway up`: a whole cluster in one process.
 #include "agent/contract/options.h"
 #include "api/object/node.h"
 #include "api/text/dns_identity.h"
@@ -36,9 +36,11 @@
 #include "base/split.h"
 #include "cli/text/first_screen.h"
 #include "controllers/controller_set.h"
+#include "controllers/endpoints/machine_balancer.h"
 #include "host/containerd/oci_image.h"
 #include "host/containerd/pause_program.h"
 #include "host/network/bridge_network.h"
+#include "host/network/listening_port.h"
 #include "host/observation/machine_info.h"
 #include "host/volumes/provisioned_directory.h"
 #include "policy/checkup/runtime_choice.h"
@@ -73,7 +75,7 @@ constexpr std::string_view kDnsAddress = "10.96.0.10";
 constexpr std::string_view kProxyUser = "system:kube-proxy";
 constexpr std::string_view kManifestsUser = "spillway:manifests";
 
-/// The runtime of the pods, and what a containerd of this process's own is started with.
+/// The runtime of the pods, and the options of a containerd that this process starts.
 struct RuntimePlan {
   checkup::RuntimeChoice choice;
   host::DaemonPlaces places;
@@ -161,6 +163,7 @@ class Up {
     }
     process_.log().info("runtime of the pods", {{"decision", checkup::sentence_of(plan_.choice)}});
     if (!start_proxy()) return;
+    start_balancer();
     check_services_reached();
     if (!start_dns()) return;
     if (makes_volumes()) start_storage();
@@ -168,11 +171,11 @@ class Up {
     start_manifests();
     process_.add(std::make_unique<ContainerdPart>(
         process_,
-        ContainerdPart::Options{.places = plan_.places, .settings = plan_.settings, .leaves_pods = leaves_pods()},
+        ContainerdPart::Options{.places = plan_.places, .settings = plan_.settings, .keeps_pods = keeps_pods()},
         [this] { start_nodes(); }));
   }
 
-  bool leaves_pods() const { return command_.pods_at_stop == "leave"; }
+  bool keeps_pods() const { return command_.pods_at_stop == "leave"; }
 
   /// Only root can give a directory to a pod.
   bool makes_volumes() const {
@@ -223,8 +226,8 @@ class Up {
     }
   }
 
-  /// Pods with addresses of their own reach this API server at one where it listens, or at that of the Service
-  /// `kubernetes`. The error: they would not.
+  /// Finds the address at which pods with addresses of their own reach this API server: one where it listens, or the
+  /// Service `kubernetes`. The error: none is reachable for them.
   Outcome check_server_reached() const {
     if (!server_->pods_host().empty()) return {};
     if (server_->has_others() || !server_->speaks_tls()) {
@@ -253,7 +256,7 @@ class Up {
     if (!wanted) return true;
     cli::DnsArgs args = command_.dns;
     if (network_ || plan_.choice.kind == checkup::RuntimeKind::kOwnContainerd) {
-      // Pods with addresses of their own ask from these.
+      // Address ranges from which such pods send their requests.
       for (const std::string_view range : words_in(command_.controller.node_ranges.cluster_cidr, ",")) {
         args.allow_from.emplace_back(range);
       }
@@ -277,11 +280,15 @@ class Up {
     return true;
   }
 
-  /// Carries Services, where this process may: of several processes on a machine, one does. False: it had to.
+  /// Runs a service proxy, if this process may: one process of a machine does. False: it was required and cannot run.
   bool start_proxy() {
-    if (command_.proxy == "off") return true;
+    if (command_.proxy == "off") {
+      pages_.set_services("--proxy off");
+      return true;
+    }
     const Outcome begun = begin_proxy();
     has_service_proxy_ = begun.has_value();
+    pages_.set_services(begun ? std::string() : begun.error().text());
     if (begun) return true;
     if (command_.proxy == "on") {
       process_.fail(begun.error());
@@ -302,8 +309,20 @@ class Up {
         process_, std::move(place),
         std::make_unique<proxy::ServiceProxy>(std::move(options), rng_.fork("proxy"), process_.log(),
                                               process_.metrics()),
-        server_->connect(kProxyUser), leaves_pods() ? RulesAtStop::kStay : RulesAtStop::kGo));
+        server_->connect(kProxyUser), keeps_pods() ? RulesAtStop::kStay : RulesAtStop::kGo));
     return {};
+  }
+
+  /// Processes that share a store set no address: the machine that a client should reach is unknown.
+  void start_balancer() {
+    if (!has_service_proxy_ || command_.load_balancer == "off" || server_->has_others()) return;
+    process_.add(
+        std::make_unique<EnginePart>(process_.loop(),
+                                     std::make_unique<controllers::MachineBalancer>(
+                                         controllers::MachineBalancer::Options{.addresses = {host::machine_address()},
+                                                                               .is_taken = host::is_listening},
+                                         rng_.fork("load balancer"), process_.log()),
+                                     server_->connect(api::kLoadBalancerUser)));
   }
 
   using Fence = SchedulerFence;
@@ -311,8 +330,8 @@ class Up {
 
   /// The role of one of several processes that share a store.
   struct Elected {
-    const ElectionPart* election = nullptr;  // null: there are no others
-    const Part* acting = nullptr;            // while this one leads
+    const ElectionPart* election = nullptr;  // null: there are no other processes
+    const Part* acting = nullptr;            // set while this process leads
   };
 
   /// Takes part in the elections of the controllers and of the scheduler. Nodes need none: every process has its own.
@@ -349,7 +368,7 @@ class Up {
               if (elected.acting != nullptr) process_.end(*std::exchange(elected.acting, nullptr));
               say(why);
             },
-        .stand_by = [say](const std::string& leader) { say("standing by: " + leader + " leads"); }};
+        .standby = [say](const std::string& leader) { say("standing by: " + leader + " leads"); }};
     elected.election = &process_.add(std::make_unique<ElectionPart>(process_, options, rng_.fork(lease),
                                                                     server_->connect(user), std::move(callbacks)));
   }
@@ -380,7 +399,7 @@ class Up {
 
   void start_nodes() {
     std::vector<std::string> names = node_names(command_);
-    look_for_missing_nodes(names);
+    find_missing_nodes(names);
     if (network_) make_networks(names);
     if (!network_ && command_.pod_network == "auto") {
       process_.log().info("pods use the machine's network", {{"because", network_.error().message}});
@@ -389,7 +408,7 @@ class Up {
     start_node(names, 0);
   }
 
-  /// Starts the nodes from this one on, then waits for them.
+  /// Starts the nodes from `place` on, then waits until they are ready.
   void start_node(const std::vector<std::string>& names, std::size_t place) {
     if (place == names.size()) {
       wait_for_nodes(names);
@@ -414,7 +433,7 @@ class Up {
     return host::bridge_name(instance_of(server_->data_dir()), node);
   }
 
-  /// Each node gets its bridge once its addresses are known. Pods that arrive before wait.
+  /// Each node gets its bridge once its addresses are known. Pods that are bound earlier wait.
   void make_networks(const std::vector<std::string>& names) {
     for (const std::string& each : names) bridges_.insert(bridge_of(each));
     process_.add(std::make_unique<EnginePart>(
@@ -540,7 +559,7 @@ class Up {
 
   bool pods_run_on() const { return nodes_ != nullptr && nodes_->pods_run_on(); }
 
-  void look_for_missing_nodes(const std::vector<std::string>& names) {
+  void find_missing_nodes(const std::vector<std::string>& names) {
     process_.add(std::make_unique<EnginePart>(
         process_.loop(),
         std::make_unique<MissingNodes>(MissingNodes::Options{.before = nodes_below(node_state_dir(
@@ -573,7 +592,7 @@ class Up {
         .ips = {},
         .hidden = {server_->data_dir(), command_.serving.write_kubeconfig, command_.serving.token_auth_file},
         .api_server = direct_server(),
-        .leaves_pods = leaves_pods(),
+        .keeps_pods = keeps_pods(),
         .cni_configuration = network_ ? network_dir_of(name) : std::string(),
         .shared_network_because = network_ || command_.pod_network == "off" ? std::string() : network_.error().message,
         .dns = cluster_dns_};
@@ -582,7 +601,7 @@ class Up {
   const cli::UpCommand command_;
   const RuntimePlan plan_;
   SchedulerSetup scheduling_;
-  Outcome network_;           // pods have addresses of their own; the error: why they have not
+  Outcome network_;           // true: pods have addresses of their own; the error: the reason why not
   bool served_pods_ = false;  // the API server listens at a bridge
   std::set<std::string> bridges_;
   /// Pods of this machine reach ClusterIPs: a service proxy runs here. Without one, no pod could ask kube-dns.
@@ -594,11 +613,13 @@ class Up {
   ControllerPages pages_{process_.loop()};
   std::unique_ptr<host::RecordingRing> recording_;  // the controllers'; null: none, or not yet
   host::RecordingPages recording_pages_{process_.loop()};
-  std::string others_lead_;  // why this process has no controllers at the moment; empty: it has, or it is not known yet
+  // reason why this process runs no controllers now; empty: it runs them, or that is not known yet
+  std::string others_lead_;
   ApiServerPart* server_ = nullptr;
-  NodesPart* nodes_ = nullptr;     // null: none have been started
-  std::string no_services_;        // why this process forwards no Services; empty: it does, or is configured not to
-  const Part* waiting_ = nullptr;  // for the nodes, until they are ready
+  NodesPart* nodes_ = nullptr;  // null: none have been started
+  // reason why this process runs no service proxy; empty: it runs one, or is configured not to
+  std::string no_services_;
+  const Part* waiting_ = nullptr;  // waits for the nodes to be ready
   bool interrupted_ = false;
   Elected controllers_;
   Elected scheduler_;

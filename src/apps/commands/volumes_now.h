@@ -1,4 +1,4 @@
-// Claims, volumes and what is attached where, as the API server shows them at the moment. Thread: main, as ClusterView.
+// Claims, volumes and attachments, as the API server has them now. Thread: main, as ClusterView.
 #pragma once
 
 #include "api/object/pod.h"

@@ -1,4 +1,4 @@
-// `spillway watch`: what is decided in a cluster, as it happens.
+// `spillway watch`: prints the decisions in a cluster as they are made.
 #include "apps/commands/answer.h"
 #include "apps/commands/commands.h"
 #include "apps/controller/controller_pages.h"
@@ -30,19 +30,25 @@ namespace {
 
 constexpr Duration kPause = milliseconds(50);  // at most twenty questions a second to nodes and controllers
 constexpr Duration kZonesEvery = seconds(2);
-constexpr Duration kZonesSeldom = seconds(30);  // interval where the controllers have no such page
+constexpr Duration kZonesSeldom = seconds(30);  // interval for controllers without such a page
 constexpr Duration kNodesRefusedFor = minutes(5);
+// Time for reading the past from all nodes before its first line is printed; what comes later is out of order. At
+// kPause between two nodes, 200 nodes answer in it.
+constexpr Duration kCollectsFor = seconds(10);
 
-/// A collection as it changes; nothing of it is kept.
+/// Follows changes of a collection without keeping its objects.
 class Followed final : public client::InformerBase {
  public:
   using Put = std::function<void(const api::Json& object, bool was_listed, Now now)>;
   using Gone = std::function<void(const api::Json& object)>;
+  using Listed = std::function<void()>;
 
-  Followed(client::ApiClient& client, std::string path, const std::string& query, Put put, Gone gone = {})
+  Followed(client::ApiClient& client, std::string path, const std::string& query, Put put, Gone gone = {},
+           Listed listed = {})
       : InformerBase(client, std::move(path), query, client::Need::kRequired),
         put_(std::move(put)),
-        gone_(std::move(gone)) {}
+        gone_(std::move(gone)),
+        listed_(std::move(listed)) {}
 
  private:
   void on_list_started() override {}
@@ -53,10 +59,13 @@ class Followed final : public client::InformerBase {
     if (gone_) gone_(object);
   }
 
-  void on_list_completed(Now) override {}
+  void on_list_completed(Now) override {
+    if (listed_) listed_();
+  }
 
   Put put_;
   Gone gone_;
+  Listed listed_;
 };
 
 /// Prints a line whenever the API server becomes reachable or unreachable.
@@ -94,16 +103,28 @@ class FeedEngine final : public client::ApiEngine {
  public:
   FeedEngine(cli::DecisionFeed& feed, const cli::WatchCommand& command, Rights rights)
       : client_("spillway-watch", Rng(1)),
-        events_(client_, client::object_path("v1", "events", command.name_space), {},
-                [&feed](const api::Json& object, bool was_listed, Now now) {
-                  using When = cli::DecisionFeed::When;
-                  feed.on_event(object, was_listed ? When::kBefore : When::kNow, now);
-                }) {
+        feed_(feed),
+        events_(
+            client_, client::object_path("v1", "events", command.name_space), {},
+            [&feed](const api::Json& object, bool was_listed, Now now) {
+              using When = cli::DecisionFeed::When;
+              feed.on_event(object, was_listed ? When::kBefore : When::kNow, now);
+            },
+            {},
+            [this] {
+              has_events_ = true;
+              listed();
+            }),
+        has_nodes_(!rights.nodes) {
     if (rights.nodes) {
       nodes_.emplace(
           client_, client::object_path("v1", "nodes", {}), std::string(),
           [&feed](const api::Json& object, bool, Now now) { feed.on_node(object, now); },
-          [&feed](const api::Json& object) { feed.on_node_gone(std::string(object.string_at({"metadata", "name"}))); });
+          [&feed](const api::Json& object) { feed.on_node_gone(std::string(object.string_at({"metadata", "name"}))); },
+          [this] {
+            has_nodes_ = true;
+            listed();
+          });
     }
     if (rights.pods) {
       pods_.emplace(client_, client::object_path("v1", "pods", command.name_space),
@@ -128,11 +149,18 @@ class FeedEngine final : public client::ApiEngine {
   std::vector<client::ApiCommand> take_api_commands() override { return client_.take_api_commands(); }
 
  private:
+  void listed() {
+    if (has_events_ && has_nodes_) feed_.on_listed();
+  }
+
   client::ApiClient client_;
+  cli::DecisionFeed& feed_;
   Connection connection_;
   std::optional<Followed> pods_;
   Followed events_;
   std::optional<Followed> nodes_;
+  bool has_events_ = false;
+  bool has_nodes_;
 };
 
 class Watcher {
@@ -143,7 +171,7 @@ class Watcher {
         client_(client),
         transport_(std::move(transport)),
         command_(command),
-        paint_(shows_colour(command.colour, STDOUT_FILENO) ? cli::Paint::kTerminal : cli::Paint::kNone),
+        lines_(shows_colour(command.colour, STDOUT_FILENO) ? cli::Paint::kTerminal : cli::Paint::kNone),
         feed_({command.node, command.name_space, command.pod, command.reasons},
               loop.now().wall - std::chrono::duration_cast<std::chrono::microseconds>(command.since)) {}
 
@@ -155,7 +183,8 @@ class Watcher {
     }
     Rights rights{.nodes = may_list(client::object_path("v1", "nodes", {}), "taints of nodes")};
     rights.pods = !command_.node.empty() && may_list(client::object_path("v1", "pods", command_.name_space),
-                                                     "what controllers decide about its pods");
+                                                     "decisions of controllers about its pods");
+    if (command_.since > Duration::zero()) feed_.collect_until(loop_.now().mono + kCollectsFor);
     engine_.emplace(feed_, command_, rights);
     driver_.emplace(loop_, *engine_, *transport_);
     driver_->after_step([this] { print(); });
@@ -170,6 +199,8 @@ class Watcher {
       pause_for(loop_, kPause);
     }
     driver_->stop();
+    feed_.collect_until(loop_.now().mono);  // an end before the past is complete shows the part that is known
+    print();
     return is_closed_ ? cli::kExitFailure : cli::kExitOk;
   }
 
@@ -202,7 +233,7 @@ class Watcher {
     }
     if (!page && (page.error().code == ErrorCode::kForbidden || page.error().code == ErrorCode::kUnauthorized)) {
       if (!std::exchange(nodes_refused_, true))
-        print_err("spillway: watch: agents are not asked: {}\n", printable(page.error().text()));
+        print_err("spillway: watch: agents are not read: {}\n", printable(page.error().text()));
       nodes_next_ = now.mono + kNodesRefusedFor;
       return feed_.on_nobody_to_ask();
     }
@@ -211,12 +242,13 @@ class Watcher {
   }
 
   void print() {
-    const auto told = feed_.take(loop_.now());
-    if (told.empty()) return;
-    for (const cli::Happening& each : told) {
+    const auto happenings = feed_.take(loop_.now());
+    if (happenings.empty()) return;
+    for (const cli::Happening& each : happenings) lines_.fit(each);
+    for (const cli::Happening& each : happenings) {
       const std::string line = cli::is_document(command_.output)
                                    ? stream_text(cli::happening_json(each), command_.output)
-                                   : cli::happening_line(each, paint_);
+                                   : lines_.line(each);
       write_stdout(line);
     }
     if (std::fflush(stdout) != 0) is_closed_ = true;
@@ -226,7 +258,7 @@ class Watcher {
   ControllerClient& client_;
   std::unique_ptr<client::Transport> transport_;
   const cli::WatchCommand& command_;
-  cli::Paint paint_;
+  cli::HappeningLines lines_;
   cli::DecisionFeed feed_;
   std::optional<FeedEngine> engine_;
   std::optional<runtime::EngineDriver> driver_;

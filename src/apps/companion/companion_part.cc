@@ -52,7 +52,7 @@ Result<std::unique_ptr<CompanionPart>> CompanionPart::create(Process& process, C
   return part;
 }
 
-/// Two of them would evict twice.
+/// Two companions on one machine would evict twice.
 Outcome CompanionPart::lock_state() {
   const std::string path = options_.state_dir + "/companion.lock";
   lock_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
@@ -65,21 +65,21 @@ Outcome CompanionPart::lock_state() {
 void CompanionPart::on_settings(Result<agent::KubeletSettings> settings) {
   if (!settings) {
     const Error& error = settings.error();
-    if (running_) return tell_problem("/configz", "the kubelet's configuration is not known", error);
-    if (is_passing(error.code)) return tell_problem("/configz", "waiting for the kubelet", error);
+    if (running_) return report_problem("/configz", "the kubelet's configuration is unknown", error);
+    if (is_passing(error.code)) return report_problem("/configz", "waiting for the kubelet", error);
     if (!options_.args.shadow) {
-      process_.fail(Error{error.code,
-                          agent::explain_refusal(error, "/configz") +
-                              "; a companion that acts must know the kubelet's thresholds, one that only watches "
-                              "(--shadow) need not",
-                          options_.args.kubelet + "/configz"});
+      process_.fail(
+          Error{error.code,
+                agent::explain_refusal(error, "/configz") +
+                    "; a companion that evicts must know the kubelet's thresholds; a shadow (--shadow) need not",
+                options_.args.kubelet + "/configz"});
     } else {
-      tell_problem("/configz", "the kubelet's thresholds are not known", error);
+      report_problem("/configz", "the kubelet's thresholds are unknown", error);
       if (const Outcome begun = begin(nullptr); !begun) process_.fail(begun.error());
     }
     return;
   }
-  problems_told_.erase("/configz");
+  reported_problems_.erase("/configz");
   if (!running_) {
     settings_ = *settings;
     if (const Outcome begun = begin(&*settings); !begun) process_.fail(begun.error());
@@ -95,20 +95,20 @@ void CompanionPart::on_settings(Result<agent::KubeletSettings> settings) {
 }
 
 /// Pages are read periodically: an equal error is reported once.
-void CompanionPart::tell_problem(const std::string& page, std::string_view what, const Error& error) {
+void CompanionPart::report_problem(const std::string& page, std::string_view what, const Error& error) {
   std::string why = agent::explain_refusal(error, page);
-  std::string& told = problems_told_[page];
-  if (told == why) return;
+  std::string& reported = reported_problems_[page];
+  if (reported == why) return;
   process_.log().warning(what, {{"url", options_.args.kubelet + page}, {"error", why}});
-  told = std::move(why);
+  reported = std::move(why);
 }
 
 void CompanionPart::on_pods(Result<std::vector<api::Pod>> pods) {
   if (!running_) return;
   if (!pods) {
-    return tell_problem("/pods", "the kubelet's pods are not known", pods.error());
+    return report_problem("/pods", "the kubelet's pods could not be read", pods.error());
   }
-  if (problems_told_.erase("/pods") > 0) process_.log().info("the kubelet's pods are known again");
+  if (reported_problems_.erase("/pods") > 0) process_.log().info("the kubelet's pods are read again");
   running_->set_pods(*std::move(pods));
 }
 

@@ -34,7 +34,7 @@ class CompanionPart final : public Part {
 
   Outcome lock_state();
   void on_settings(Result<agent::KubeletSettings> settings);
-  void tell_problem(const std::string& page, std::string_view what, const Error& error);
+  void report_problem(const std::string& page, std::string_view what, const Error& error);
   void on_pods(Result<std::vector<api::Pod>> pods);
   /// `settings`: null if a shadow has to do without.
   Outcome begin(const agent::KubeletSettings* settings);
@@ -46,7 +46,7 @@ class CompanionPart final : public Part {
   UniqueFd lock_;
   agent::KubeletFeed feed_;
   std::unique_ptr<runtime::EngineDriver> feed_driver_;
-  std::map<std::string, std::string> problems_told_;  // by page of the kubelet: the last one
+  std::map<std::string, std::string> reported_problems_;  // by page of the kubelet: the last one
   std::optional<agent::KubeletSettings> settings_;
   std::unique_ptr<RunningCompanion> running_;  // null: the kubelet has not answered yet
 };

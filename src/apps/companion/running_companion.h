@@ -1,5 +1,5 @@
-// A companion at work: attached to the kubelet's cgroups, with its engine, its journal and what wakes it.
-// Thread: loop.
+// A running companion: attached to the kubelet's cgroups, with its engine, its journal and its wake-up sources. Thread:
+// loop.
 #pragma once
 
 #include "agent/companion/companion.h"
@@ -28,14 +28,14 @@ namespace spillway::apps {
 struct CompanionPartOptions {
   cli::CompanionArgs args;
   std::string name;       // the node's
-  std::string state_dir;  // this node's
+  std::string state_dir;  // directory of this node
   std::optional<Bytes> memory;
   eviction::MemoryWatch memory_watch;
   Bytes recording_max = mebibytes(64);  // 0: none
   api::Json own_config;                 // the operator's settings, checked
 };
 
-/// "memory.available<100Mi,nodefs.available<10%"; empty: they do not parse.
+/// "memory.available<100Mi,nodefs.available<10%"; empty: the thresholds do not parse.
 std::string thresholds_text(const eviction::ThresholdConfig& config);
 
 class RunningCompanion {
@@ -46,7 +46,7 @@ class RunningCompanion {
                                                           client::Transport& api,
                                                           const agent::KubeletSettings* settings);
 
-  /// An error if its thresholds now overlap the kubelet's.
+  /// An error if the companion's thresholds now overlap the kubelet's.
   Outcome check_clearance(const agent::KubeletSettings& settings) const;
   void set_hold(std::optional<std::string> why);
   void set_pods(std::vector<api::Pod> pods);
@@ -54,7 +54,7 @@ class RunningCompanion {
   void stop(runtime::Loop::Task done);
 
  private:
-  /// Made in this order, each of those before it.
+  /// Made in this order; each uses those before it.
   struct Parts {
     std::unique_ptr<HostEvents> events;
     std::unique_ptr<host::CgroupDir> root;

@@ -8,6 +8,12 @@
 namespace spillway::apps {
 
 std::optional<api::Response> ControllerPages::answer(std::string_view path) const {
+  if (path == kServicesPage && not_carried_) {
+    return json_response(200, api::Json::object({{"kind", "ServiceProxy"},
+                                                 {"apiVersion", "spillway/v1"},
+                                                 {"runs", not_carried_->empty()},
+                                                 {"notCarried", *not_carried_}}));
+  }
   const auto is_below = [path](std::string_view page) { return path.starts_with(page) && path.size() > page.size(); };
   if (path != kZonesPage && !is_below(kNodesPage) && !is_below(kPodsPage) && !is_below(kEvictionsPage))
     return std::nullopt;

@@ -17,6 +17,7 @@ inline constexpr std::string_view kZonesPage = "/debug/spillway/zones";
 inline constexpr std::string_view kNodesPage = "/debug/spillway/nodes/";
 inline constexpr std::string_view kPodsPage = "/debug/spillway/pods/";
 inline constexpr std::string_view kEvictionsPage = "/debug/spillway/evictions/";
+inline constexpr std::string_view kServicesPage = "/debug/spillway/services";
 
 class ControllerPages final : public DebugPages {
  public:
@@ -28,8 +29,11 @@ class ControllerPages final : public DebugPages {
     why_ = std::move(why);
   }
 
-  /// zones, nodes/NAME, pods/NAMESPACE/NAME, evictions/RESOURCE/NAMESPACE/NAME. nullopt: there is no such page. 503:
-  /// nothing runs here; 404: no such node or workload, or the pod is not to be deleted.
+  /// `why`: no Service proxy runs in this process; empty: one does.
+  void set_services(std::string why) { not_carried_ = std::move(why); }
+
+  /// services, zones, nodes/NAME, pods/NAMESPACE/NAME, evictions/RESOURCE/NAMESPACE/NAME. nullopt: there is no such
+  /// page. 503: nothing runs here; 404: no such node or workload, or the pod is not to be deleted.
   std::optional<api::Response> answer(std::string_view path) const override;
 
  private:
@@ -38,6 +42,7 @@ class ControllerPages final : public DebugPages {
   runtime::Loop& loop_;
   const controllers::ControllerSet* set_ = nullptr;
   std::string why_ = "the controllers are starting";
+  std::optional<std::string> not_carried_;  // nullopt: this process has nothing to do with Services
 };
 
 }  // namespace spillway::apps

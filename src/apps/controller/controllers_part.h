@@ -16,7 +16,7 @@ namespace spillway::apps {
 
 class ControllersPart final : public EnginePart {
  public:
-  /// `engine` is `set`, or something around it. The pages are taken back before the controllers go.
+  /// `engine` is `set`, or an engine around it. The pages are withdrawn before the controllers are destroyed.
   ControllersPart(runtime::Loop& loop, controllers::ControllerSet& set, std::unique_ptr<client::ApiEngine> engine,
                   std::unique_ptr<client::Transport> transport, ControllerPages& pages,
                   const cli::ControllerArgs& args);

@@ -51,7 +51,7 @@ client::LeaderElection::Listener ElectionPart::listener() {
           },
           [this](const std::string& leader, Now) {
             process_.log().info("standing by", {{"lease", lease_}, {"leader", leader}});
-            callbacks_.stand_by(leader);
+            callbacks_.standby(leader);
           },
           [this](const Error& error, Now) {
             process_.log().warning("the lease cannot be read: nothing is done until it can",

@@ -21,13 +21,13 @@ class ElectionPart final : public Part {
   struct Callbacks {
     /// Called when the process leads. Not called if the term has ended by then.
     std::function<void(std::uint64_t term)> begin;
-    /// Called when the process leads no more: ends what was begun. `why`: one line.
+    /// Called when this process no longer leads: ends the engines of the term. `why`: one line.
     std::function<void(const std::string& why)> end;
     /// Called when another process has become the leader.
-    std::function<void(const std::string& leader)> stand_by;
+    std::function<void(const std::string& leader)> standby;
   };
 
-  /// `options.identity` is chosen here.
+  /// `options.identity` is generated here.
   ElectionPart(Process& process, client::LeaderElection::Options options, const Rng& rng,
                std::unique_ptr<client::Transport> transport, Callbacks callbacks);
 

@@ -75,7 +75,7 @@ Result<std::unique_ptr<ProcessServer>> ProcessServer::create(Process& process, c
   http.port = args.secure_port;
   http.tls = std::move(tls.context);
   http.authenticator = std::make_shared<wire::Authenticator>(
-      wire::Authenticator::Options{.tokens = {}, .judged = wire::Authenticator::Tokens::kHandler});
+      wire::Authenticator::Options{.tokens = {}, .verified = wire::Authenticator::Tokens::kHandler});
   http.limits = wire::HttpLimits::small();
   http.log = process.log();
   http.metrics = &process.metrics();
@@ -112,7 +112,7 @@ wire::RequestHandler::Ticket ProcessServer::on_request(wire::Incoming incoming,
         caller, access,
         [this, ticket, reads, path = access.path, sink](const agent::RequestGate::Verdict& verdict) {
           if (verdict.code == 200 && reads) return answer(ticket, path, sink);
-          if (open_.erase(ticket) == 0) return;  // the client has gone
+          if (open_.erase(ticket) == 0) return;  // the client has disconnected
           sink->on_response(verdict.code == 200 ? text_response(405, "405: Method Not Allowed\n")
                                                 : text_response(verdict.code, verdict.text + "\n"));
         },
@@ -123,7 +123,7 @@ wire::RequestHandler::Ticket ProcessServer::on_request(wire::Incoming incoming,
 
 void ProcessServer::answer(Ticket ticket, const std::string& path, const std::shared_ptr<api::ResponseSink>& sink) {
   const auto respond = [this, ticket, sink](api::Response response) {
-    if (open_.erase(ticket) > 0) sink->on_response(std::move(response));  // else the client has gone
+    if (open_.erase(ticket) > 0) sink->on_response(std::move(response));  // otherwise the client has disconnected
   };
   if (recording_ && host::RecordingPages::serves(path)) {
     recording_->get(path, respond);

@@ -57,7 +57,7 @@ class ProcessServer final : public Part, private wire::RequestHandler {
   agent::RequestGate gate_;
   runtime::EngineDriver driver_;
   std::unique_ptr<DebugPages> pages_;
-  std::optional<host::RecordingPages> recording_;  // nullopt: it never records
+  std::optional<host::RecordingPages> recording_;  // nullopt: this process never records
   api::Json configuration_;
   std::string url_;
   std::string authority_pem_;

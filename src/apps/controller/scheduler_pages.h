@@ -25,7 +25,8 @@ class SchedulerPages final : public DebugPages {
     why_ = std::move(why);
   }
 
-  /// waiting, waiting/NAMESPACE/NAME. nullopt: there is no such page. 503: nothing runs here; 404: no such pod waits.
+  /// Pages: waiting, waiting/NAMESPACE/NAME. nullopt: unknown page. 503: no scheduler runs here; 404: no such pod
+  /// waits.
   std::optional<api::Response> answer(std::string_view path) const override;
 
  private:

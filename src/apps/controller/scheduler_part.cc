@@ -1,6 +1,6 @@
 #include "apps/controller/scheduler_part.h"
 
-#include "controllers/scheduling/extender_desk.h"
+#include "controllers/scheduling/extender_calls.h"
 
 #include <cstddef>
 #include <utility>

@@ -24,8 +24,8 @@ struct MadeScheduler {
 
 class SchedulerPart final : public EnginePart {
  public:
-  /// `may_act`: asked before every question to an extender; empty: always. `pages` show it until it stops; nullptr:
-  /// none do.
+  /// `may_act`: called before every call of an extender; empty: always true. `pages` show this scheduler until it
+  /// stops; may be nullptr.
   SchedulerPart(runtime::Loop& loop, MadeScheduler made, std::unique_ptr<client::Transport> transport,
                 std::function<bool(Now)> may_act, SchedulerPages* pages = nullptr);
 
@@ -39,7 +39,7 @@ class SchedulerPart final : public EnginePart {
   std::vector<scheduling::Extender> extenders_;
   std::function<bool(Now)> may_act_;
   SchedulerPages* pages_;
-  std::optional<wire::ExtenderCaller> caller_;  // nullopt: there are no extenders, or it has stopped
+  std::optional<wire::ExtenderCaller> caller_;  // nullopt: there are no extenders, or the scheduler has stopped
 };
 
 }  // namespace spillway::apps

@@ -90,7 +90,7 @@ void ChildProcess::stop(Duration patience) {
   wait(seconds(10));
 }
 
-/// True once it is gone; collects it.
+/// True once the process has ended; reaps it.
 bool ChildProcess::wait(Duration patience) {
   pollfd ready{handle_.get(), POLLIN, 0};
   const auto timeout = static_cast<int>(std::chrono::duration_cast<milliseconds>(patience).count());

@@ -20,14 +20,14 @@ class ChildProcess {
 
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&& other) noexcept;
-  /// Kills it if it is still there.
+  /// Kills the process if it still runs.
   ~ChildProcess();
 
   bool running();
-  /// SIGSTOP and SIGCONT: the process is silent, not gone.
+  /// Sends SIGSTOP or SIGCONT: a stopped process is silent and still exists.
   void suspend();
   void resume();
-  /// SIGTERM, and SIGKILL after `patience`. Returns when it is gone.
+  /// Sends SIGTERM, and SIGKILL after `patience`. Returns when the process has ended.
   void stop(Duration patience);
 
   pid_t pid() const { return pid_; }

@@ -65,14 +65,14 @@ int Demo::run() {
     return cli::kExitFailure;
   }
   folder_ = pattern.data();
-  const Outcome told = tell();
-  if (!told && !interrupted()) {
-    screen_.failed(told.error().text());
+  const Outcome outcome = run_chapters();
+  if (!outcome && !interrupted()) {
+    screen_.failed(outcome.error().text());
     for (const auto& child : {&up_, &second_agent_}) {
       if (*child) screen_.line(fmt::format("see {}", (*child)->log()));
     }
   }
-  const bool keep = keep_ == Keep::kYes || (!told && !interrupted());
+  const bool keep = keep_ == Keep::kYes || (!outcome && !interrupted());
   stop_cluster();
   check_nothing_left();
   if (keep) {
@@ -81,13 +81,13 @@ int Demo::run() {
     std::filesystem::remove_all(folder_);
   }
   if (interrupted()) return kExitInterrupted;
-  const bool good = told && screen_.failures() == 0;
-  screen_.line(good ? "\n   All of that happened, and nothing is left behind."
+  const bool good = outcome && screen_.failures() == 0;
+  screen_.line(good ? "\n   Every check passed, and nothing is left behind. Next: `spillway up`, docs/tutorial.md"
                     : fmt::format("\n   {} of the checks above failed.", std::max(screen_.failures(), 1)));
   return good ? cli::kExitOk : cli::kExitNegative;
 }
 
-Outcome Demo::tell() {
+Outcome Demo::run_chapters() {
   SPILLWAY_TRY_VOID(start_cluster());
   SPILLWAY_TRY_VOID(start_pods());
   SPILLWAY_TRY_VOID(show_pressure());
@@ -96,7 +96,7 @@ Outcome Demo::tell() {
 }
 
 Outcome Demo::start_cluster() {
-  screen_.chapter("Two nodes, each a cgroup of this machine with 256 MiB");
+  screen_.chapter("Two nodes, each a cgroup of this machine with 256Mi");
   SPILLWAY_TRY(mounts, host::read_cgroup_mounts());
   SPILLWAY_TRY(root, host::find_writable_root(mounts));
   const std::string kubeconfig = folder_ + "/kubeconfig";
@@ -159,7 +159,7 @@ Outcome Demo::start_pods() {
 }
 
 Outcome Demo::show_pressure() {
-  screen_.chapter("A hog takes 60 MiB a second on node-1, up to 400 MiB");
+  screen_.chapter("A hog allocates 60Mi a second on node-1, up to 400Mi");
   const api::Json hog =
       pod_document({"hog", {"spillway", "stress", "--memory", "400Mi", "--rate", "60Mi/s"}, "node-1", "", false});
   SPILLWAY_TRY_VOID(watch_hog(hog));
@@ -203,7 +203,7 @@ Outcome Demo::watch_hog(const api::Json& hog) {
 void Demo::explain_eviction() {
   const std::optional<agent::JournalEntry> entry = last_entry(folder_ + "/nodes/node-1/journal.jsonl");
   if (!entry || entry->decision.subject.name != "hog")
-    return screen_.failed("the journal does not say that the hog was chosen");
+    return screen_.failed("the journal does not contain the eviction of the hog");
   screen_.line("`spillway explain pod/hog` reads the journal that was written before the kill:\n");
   std::istringstream lines(cli::explain(entry->decision, std::nullopt, cli::Paint::kNone));
   for (std::string line; std::getline(lines, line);) screen_.line(line);
@@ -230,7 +230,7 @@ void Demo::check_survivors() {
   } else if (*kills == 0) {
     screen_.passed("the kernel's OOM killer was not needed");
   } else {
-    screen_.failed(fmt::format("the kernel's OOM killer came first, {} times", *kills));
+    screen_.failed(fmt::format("the kernel's OOM killer acted first, {} times", *kills));
   }
 }
 

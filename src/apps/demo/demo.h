@@ -31,7 +31,7 @@ class Demo {
   int run();
 
  private:
-  Outcome tell();
+  Outcome run_chapters();
   Outcome start_cluster();
   Outcome start_pods();
   Outcome show_pressure();
@@ -59,7 +59,7 @@ class Demo {
   std::optional<ChildProcess> up_;
   std::optional<ChildProcess> second_agent_;
   std::unique_ptr<ClusterView> cluster_;
-  std::vector<std::string> cgroup_paths_;  // to look for at the end
+  std::vector<std::string> cgroup_paths_;  // cgroups of the demo; it checks at its end that they are gone
 };
 
 }  // namespace spillway::apps

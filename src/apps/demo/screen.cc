@@ -71,7 +71,7 @@ void Screen::end_gauge() {
 }
 
 std::string mebibytes_text(Bytes bytes) {
-  return fmt::format("{:.1f} MiB", static_cast<double>(bytes.count()) / (1024.0 * 1024.0));
+  return fmt::format("{:.1f}Mi", static_cast<double>(bytes.count()) / (1024.0 * 1024.0));
 }
 
 std::string seconds_text(Duration duration) {

@@ -41,7 +41,7 @@ Result<std::vector<wire::DnsServerPlace>> servers_of(const cli::DnsArgs& args) {
   return servers;
 }
 
-/// The server is this one, which would ask itself for ever.
+/// The name server is this one, which would query itself for ever.
 bool is_own(const wire::DnsServerPlace& server, const std::vector<cli::ListenPlace>& places,
             const std::set<api::IpAddress>& own) {
   const auto address = api::parse_ip(server.address);
@@ -92,7 +92,7 @@ Result<std::unique_ptr<DnsPart>> DnsPart::create(Process& process, const cli::Dn
     process.operator_log().warning("an upstream name server is this server itself; it is ignored",
                                    {{"file", args.resolv_conf}});
   if (servers.empty())
-    process.operator_log().warning("no other name servers are known: names outside of the cluster are refused",
+    process.operator_log().warning("no other name servers are configured: names outside of the cluster are refused",
                                    {{"file", args.resolv_conf}});
   std::unique_ptr<DnsPart> part(new DnsPart(process, args, servers.size(), std::move(transport)));
   const std::vector<std::string> asked = texts_of(servers);

@@ -24,7 +24,7 @@ class DnsPart final : public Part {
                                                  const std::vector<cli::ListenPlace>& places,
                                                  std::unique_ptr<client::Transport> transport);
 
-  /// The addresses on which it listens.
+  /// The addresses on which the server listens.
   const std::vector<wire::DnsServerPlace>& places() const { return server_->places(); }
 
   void stop(runtime::Loop::Task done) override;

@@ -1,5 +1,5 @@
 // Keeps the Service kube-dns and the EndpointSlice of this process's DNS server, and deletes the slice at the end, so
-// that no pod asks a server that is gone. Thread: loop.
+// that no pod queries a server that has stopped. Thread: loop.
 #pragma once
 
 #include "apps/process/engine_part.h"

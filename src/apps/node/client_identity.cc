@@ -75,7 +75,7 @@ Result<std::unique_ptr<BootstrapPart>> BootstrapPart::create(Process& process, c
   SPILLWAY_TRY(config, wire::read_kubeconfig(options.bootstrap_kubeconfig));
   SPILLWAY_TRY(remote, connect_remote(process.loop(), config));
   process.log().info(
-      "asking for a client certificate",
+      "requesting a client certificate",
       {{"node", options.node_name}, {"server", remote.host}, {"bootstrap_kubeconfig", options.bootstrap_kubeconfig}});
   std::unique_ptr<BootstrapPart> part(  // NOLINT: private constructor
       new BootstrapPart(process, options, std::move(remote), std::move(config), std::move(done)));

@@ -20,7 +20,8 @@ namespace spillway::apps {
 /// The end of the certificate of a kubeconfig; nullopt: the file does not exist, contains none, or it has ended.
 std::optional<WallTime> identity_end(const std::string& kubeconfig, WallTime now);
 
-/// The keys of a node's client certificate. What is issued is written to the kubeconfig, replacing it in one step.
+/// The keys of a node's client certificate. An issued certificate is written to the kubeconfig, which is replaced in
+/// one step.
 class NodeClientKeys final : public agent::CertificateKeys {
  public:
   /// `cluster`: the address of the API server. `used`: receives the content of the file from then on.
@@ -44,10 +45,10 @@ class BootstrapPart final : public Part {
   struct Options {
     std::string node_name;
     std::string bootstrap_kubeconfig;
-    std::string kubeconfig;  // to be written
+    std::string kubeconfig;  // path of the file to be written
   };
 
-  /// `done` runs once, from the loop. Errors: what is wrong with the bootstrap kubeconfig.
+  /// `done` runs once, from the loop. Errors: a mistake in the bootstrap kubeconfig.
   static Result<std::unique_ptr<BootstrapPart>> create(Process& process, const Options& options,
                                                        std::function<void()> done);
 
@@ -66,7 +67,7 @@ class BootstrapPart final : public Part {
 /// Renews the certificate of an agent that runs, which then shows the new one.
 class RotationPart final : public Part {
  public:
-  /// `agent`: the agent's connections to the API server, which must outlive this part. Errors: what is wrong with the
+  /// `agent`: the agent's connections to the API server, which must outlive this part. Errors: a mistake in the
   /// kubeconfig.
   static Result<std::unique_ptr<RotationPart>> create(Process& process, const std::string& node_name,
                                                       const std::string& kubeconfig,

@@ -3,13 +3,17 @@
 #pragma once
 
 #include "apps/process/process.h"
+#include "base/alive.h"
+#include "base/back_off.h"
 #include "host/containerd/daemon.h"
+#include "host/containerd/shims.h"
 #include "host/kernel/blocking_thread.h"
 
 #include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace spillway::apps {
 
@@ -19,7 +23,7 @@ class ContainerdPart final : public Part {
     host::DaemonPlaces places;
     /// nullopt: none is wanted; one that an earlier process left is ended, with its containers.
     std::optional<host::DaemonSettings> settings;
-    bool leaves_pods = false;  // keeps running when this process stops
+    bool keeps_pods = false;  // containerd keeps running when this process stops
   };
 
   /// `ready`: called once, when pods can be started, or when nothing is left of an earlier one. The process fails if it
@@ -37,16 +41,20 @@ class ContainerdPart final : public Part {
   void on_ended();
   void end_left_one();
   void finish();
+  void sweep_after(Duration wait);
+  void sweep();
+  void on_swept(const Result<host::ShimSweep>& swept);
 
   Process& process_;
   Options options_;
-  std::function<void()> ready_;  // empty: it was called
+  std::function<void()> ready_;  // called once containerd is ready; empty: it was called
   std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  std::optional<host::Daemon> daemon_;  // nullopt: it is being started, or has ended
+  Alive alive_;
+  std::optional<host::Daemon> daemon_;  // nullopt: containerd is being started, or has ended
   bool starting_ = false;
-  Duration wait_;                // before it is started again
-  runtime::Loop::Task stopped_;  // empty: not being stopped
+  BackOff wait_;                     // wait before the next start
+  std::vector<host::Shim> doubted_;  // had no container at the last sweep
+  runtime::Loop::Task stopped_;      // empty: not being stopped
   host::BlockingThread thread_;
 };
 

@@ -1,4 +1,4 @@
-// Passes what device plugins report on to an engine that is made after them. Thread: loop.
+// Passes the events of device plugins to an engine that is made after the plugins' server. Thread: loop.
 #pragma once
 
 #include "host/devices/device_plugins.h"

@@ -1,8 +1,7 @@
 #include "apps/node/node_config.h"
 
 #include "agent/companion/kubelet_settings.h"
-#include "agent/config/gate_config.h"
-#include "agent/config/image_config.h"
+#include "agent/config/config_refusals.h"
 #include "agent/config/registration_config.h"
 #include "agent/node/allocatable.h"
 #include "agent/node/node_object.h"
@@ -50,19 +49,8 @@ Outcome check_meaning(const NodeConfig& config, const api::Json& flags) {
     if (const auto options = agent::options_of(agent::effective_config(alone, std::nullopt)); !options)
       return Error{ErrorCode::kInvalid, options.error().text(), flag_of("evictionHard")};
   }
-  const auto options = agent::options_of(agent::effective_config(config.value, std::nullopt));
-  if (!options) return options.error();
-  const auto gate = agent::gate_of(agent::effective_config(config.value, std::nullopt));
-  if (!gate) return gate.error();
-  const auto log_queries = agent::answers_log_queries(agent::effective_config(config.value, std::nullopt));
-  if (!log_queries) return log_queries.error();
-  const auto images = agent::image_gc_of(agent::effective_config(config.value, std::nullopt));
-  if (!images) return images.error();
-  const auto pulls = agent::parallel_pulls_of(agent::effective_config(config.value, std::nullopt));
-  if (!pulls) return pulls.error();
-  const auto pace = agent::pull_pace_of(agent::effective_config(config.value, std::nullopt));
-  if (!pace) return pace.error();
-  return {};
+  const std::vector<Error> refusals = agent::refusals_of(agent::effective_config(config.value, std::nullopt));
+  return refusals.empty() ? Outcome() : Outcome(refusals.front());
 }
 
 /// Reserved cpu and memory of a node that is this machine, or has so much of its memory.
@@ -74,7 +62,7 @@ Outcome check_reservations(const agent::AgentOptions& options, std::optional<Byt
   return reserved ? Outcome() : Outcome(reserved.error());
 }
 
-/// At least one document, perhaps an empty one.
+/// Parses a file into at least one document, perhaps an empty one.
 Result<std::vector<yaml::Document>> yaml_documents(const std::string& file) {
   std::ifstream input(file == "-" ? "/dev/stdin" : file, std::ios::binary);
   const std::string name = file == "-" ? "standard input" : file;
@@ -115,6 +103,7 @@ Outcome check_node_values(const cli::NodeArgs& args, const std::vector<std::stri
   if (const auto socket = agent::runtime_socket(effective); !socket) {
     return invalid("--container-runtime-endpoint", "{}", socket.error().message);
   }
+  SPILLWAY_TRY_VOID(agent::image_socket(effective));
   SPILLWAY_TRY(options, agent::options_of(effective));
   SPILLWAY_TRY_VOID(check_reservations(options, args.memory));
   if (ips.empty()) return {};

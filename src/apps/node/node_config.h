@@ -19,7 +19,7 @@ struct NodeConfig {
   bool usable() const;
 };
 
-/// One file; "-": standard input, to its end. kNotFound: it cannot be read; kInvalid: it is no YAML document.
+/// Reads one file; "-": standard input, to its end. kNotFound: it cannot be read; kInvalid: it is not a YAML document.
 Result<agent::ConfigDocument> read_config_document(const std::string& file);
 /// All documents of a file that may be a KubeletConfiguration: of several those of another kind are left out, as in a
 /// file for kubeadm. At least one. Errors as read_config_document.
@@ -33,8 +33,8 @@ Result<NodeConfig> read_node_config(const cli::NodeConfigArgs& args);
 /// cannot be used.
 bool check_node_config(const cli::NodeArgs& args);
 
-/// The same, and checks of nodes of these names before any of them is made: that the names, the memory, the addresses
-/// and the runtime's socket are possible, and that no more is reserved than exists.
+/// As above, and checks nodes of these names before any of them is made: that the names, the memory, the addresses and
+/// the runtime's socket are possible, and that no more is reserved than exists.
 bool check_nodes(const cli::NodeArgs& args, const std::vector<std::string>& names,
                  const std::vector<std::string>& ips = {});
 

@@ -38,7 +38,7 @@ api::Json debug_state(const NodeSite& site, const RunningNode& node) {
   if (node.lease) state["lease"] = node.lease->state(now);
   state["decisions"] = node.agent->decisions(now);
   state["loop"] = api::Json::object({{"lastStepAgeSeconds", in_seconds(now.mono - node.last_step)}});
-  state["reaction"] = api::Json::object({{"looks", node.reaction->looks()}});
+  state["reaction"] = api::Json::object({{"looks", node.reaction->readings()}});
   state["runtime"] = api::Json::object({{"pods", static_cast<std::uint64_t>(node.runtime->pods().size())}});
   if (node.server) {
     state["requestGate"] =
@@ -48,7 +48,7 @@ api::Json debug_state(const NodeSite& site, const RunningNode& node) {
   return state;
 }
 
-/// The agent observes its node at least every few seconds: if it does not, it is stuck.
+/// The agent observes its node at least every few seconds: an older observation means that it is stuck.
 std::optional<std::string> syncloop_problem(const NodeSite& site, const RunningNode& node) {
   const Duration age = site.loop.now().mono - node.last_step;
   if (age <= kStuckAfter) return std::nullopt;
@@ -67,6 +67,8 @@ host::KubeletEndpoint::Options node_pages(const NodeSite& site, const RunningNod
   const std::string prometheus = "text/plain; version=0.0.4; charset=utf-8";
   host::KubeletEndpoint::Options options;
   options.node_logs = agent::answers_log_queries(node.configuration).value_or(false);
+  const auto idle_max = api::parse_duration(node.configuration.string_at({"streamingConnectionIdleTimeout"}));
+  if (idle_max && *idle_max > Duration{}) options.stream_idle_max = *idle_max;
   options.pages["/pods"] = {json, [&node] { return pod_list(*node.agent); }};
   options.pages["/configz"] = {
       json, [&node] { return api::to_text(api::Json::object({{"kubeletconfig", node.configuration}})); }};
@@ -90,7 +92,7 @@ host::KubeletEndpoint::Options node_pages(const NodeSite& site, const RunningNod
                                           return agent::cadvisor_metrics(node.agent->last_summary().get(),
                                                                          node.agent->pods(), machine);
                                         }};
-  options.pages["/metrics/probes"] = {prometheus, [] { return std::string(); }};  // nothing is probed here
+  options.pages["/metrics/probes"] = {prometheus, [] { return std::string(); }};  // probes do not apply here
   options.pages["/metrics/slis"] = {prometheus, [&node] {
                                       std::vector<agent::CheckFact> facts;
                                       for (const host::HealthCheck& each : node.endpoint->checks())

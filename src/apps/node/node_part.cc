@@ -14,7 +14,7 @@ Result<std::unique_ptr<NodePart>> NodePart::create(const NodeSite& site, const N
                                                    std::unique_ptr<client::Transport> transport, LeaseRoom lease) {
   SPILLWAY_TRY(node, start_node(site, options, std::move(transport), std::move(lease)));
   return std::unique_ptr<NodePart>(
-      new NodePart(site, std::move(node), options.leaves_pods));  // NOLINT: private constructor
+      new NodePart(site, std::move(node), options.keeps_pods));  // NOLINT: private constructor
 }
 
 void NodePart::prepare_stop() {
@@ -29,7 +29,7 @@ void NodePart::on_reported() {
   if (when_reported_) std::exchange(when_reported_, nullptr)();
 }
 
-/// If pods are to be ended gracefully, that is done first; a second signal ends the process at once.
+/// Pods that must end gracefully are ended first; a second signal ends the process at once.
 void NodePart::stop(runtime::Loop::Task done) {
   const auto finish = std::make_shared<runtime::Loop::Task>(std::move(done));
   const auto stop_soon = [this, finish](Now) {
@@ -46,11 +46,14 @@ void NodePart::stop(runtime::Loop::Task done) {
 void NodePart::stop_now(runtime::Loop::Task done) {
   node_->runtime->listen({}, {});
   node_->manifests.reset();
+  node_->manifest_url.reset();
   node_->plugins.reset();
+  node_->pod_resources.reset();
   node_->driver->stop();
   node_->reaction.reset();
   if (node_->server) node_->server->set_endpoint(nullptr);
-  // std::function wants something it can copy.
+  if (node_->read_only) node_->read_only->set_endpoint(nullptr);
+  // std::function requires a copyable callable
   const auto finish = std::make_shared<runtime::Loop::Task>(std::move(done));
   if (!node_->lease) return end_pods(finish);
   node_->lease->stop([this, finish] {
@@ -61,8 +64,8 @@ void NodePart::stop_now(runtime::Loop::Task done) {
 
 void NodePart::end_pods(const std::shared_ptr<runtime::Loop::Task>& done) {
   const auto pods = static_cast<std::uint64_t>(node_->runtime->pods().size());
-  if (leaves_pods_ && node_->runtime->leave_pods()) {
-    site_.process.log().info("pods run on without their agent, until it is started again",
+  if (keeps_pods_ && node_->runtime->keep_pods()) {
+    site_.process.log().info("pods keep running without their agent, until it is started again",
                              {{"node", node_->name}, {"pods", pods}});
     site_.loop.post([this, done] {
       node_->endpoint.reset();
@@ -86,8 +89,12 @@ void NodePart::end_pods(const std::shared_ptr<runtime::Loop::Task>& done) {
 }
 
 void NodePart::end_server(const std::shared_ptr<runtime::Loop::Task>& done) {
-  if (!node_->server) return (*done)();
-  node_->server->stop([done] { (*done)(); });
+  const auto end_secured = [this, done] {
+    if (!node_->server) return (*done)();
+    node_->server->stop([done] { (*done)(); });
+  };
+  if (!node_->read_only) return end_secured();
+  node_->read_only->stop(end_secured);
 }
 
 }  // namespace spillway::apps

@@ -24,20 +24,20 @@ class NodePart final : public Part {
   void prepare_stop() override;
   void stop(runtime::Loop::Task done) override;
 
-  /// Null: it has ended.
+  /// Null: the node has ended.
   host::KubeletEndpoint* endpoint() { return node_->endpoint.get(); }
 
   const std::string& name() const { return node_->name; }
 
   /// True if its pods outlive this process.
-  bool pods_run_on() const { return leaves_pods_ && node_->slice->options().leftovers == host::Leftovers::kKeep; }
+  bool pods_run_on() const { return keeps_pods_ && node_->slice->options().leftovers == host::Leftovers::kKeep; }
 
   /// Pods that have a cgroup.
   std::size_t pods() const { return node_->runtime ? node_->runtime->pods().size() : 0; }
 
  private:
-  NodePart(const NodeSite& site, std::unique_ptr<RunningNode> node, bool leaves_pods)
-      : site_(site), node_(std::move(node)), leaves_pods_(leaves_pods) {}
+  NodePart(const NodeSite& site, std::unique_ptr<RunningNode> node, bool keeps_pods)
+      : site_(site), node_(std::move(node)), keeps_pods_(keeps_pods) {}
 
   void stop_now(runtime::Loop::Task done);
   void end_pods(const std::shared_ptr<runtime::Loop::Task>& done);
@@ -46,9 +46,9 @@ class NodePart final : public Part {
 
   NodeSite site_;
   std::unique_ptr<RunningNode> node_;
-  bool leaves_pods_;
+  bool keeps_pods_;
   bool reporting_ = false;             // prepare_stop() has requested a last report, which is not written yet
-  runtime::Loop::Task when_reported_;  // empty: nothing waits for it
+  runtime::Loop::Task when_reported_;  // empty: no caller waits
 };
 
 }  // namespace spillway::apps

@@ -31,16 +31,12 @@ agent::RequestGate::Caller caller_of(const api::Request& request, api::UserInfo 
 /// The certificate of the configuration, or one that the node makes itself.
 Result<std::shared_ptr<const wire::TlsContext>> serving_context(const NodeServer::Options& options, WallTime now) {
   if (options.certificate_file.empty())
-    return prepare_node_server(options.state_dir, options.address, options.client_authority_pem, now);
+    return prepare_node_server(options.state_dir, options.address, options.tls, now);
   SPILLWAY_TRY(certificate, read_file(options.certificate_file));
   SPILLWAY_TRY(key, read_file(options.key_file));
-  return wire::TlsContext::make_server(
-      {.identity = {std::move(certificate), std::move(key)}, .client_authority_pem = options.client_authority_pem});
-}
-
-bool leads_into_pods(agent::NodeHandler handler) {
-  using enum agent::NodeHandler;
-  return handler == kExec || handler == kAttach || handler == kPortForward || handler == kLogs || handler == kNodeLogs;
+  return wire::TlsContext::make_server({.identity = {std::move(certificate), std::move(key)},
+                                        .client_authority_pem = options.tls.client_authority_pem,
+                                        .bounds = options.tls.bounds});
 }
 
 }  // namespace
@@ -53,7 +49,7 @@ NodeServer::NodeServer(const NodeSite& site, client::Transport& transport, const
       gate_({.node_name = options.node_name, .settings = options.gate},
             Rng(fnv1a64(options.node_name)).fork("request-gate")),
       driver_(loop_, gate_, transport),
-      keys_(options.node_name, options.address, options.client_authority_pem,
+      keys_(options.node_name, options.address, options.tls,
             [this](std::shared_ptr<const wire::TlsContext> tls) { http_->set_tls(std::move(tls)); }),
       certificate_(agent::CertificatePurpose::kServing, keys_, site.process.log(),
                    Rng(fnv1a64(options.node_name)).fork("serving-certificate")),
@@ -68,7 +64,7 @@ Result<std::unique_ptr<NodeServer>> NodeServer::create(const NodeSite& site, cli
   http.port = options.port;
   http.tls = std::move(tls);
   http.authenticator = std::make_shared<wire::Authenticator>(
-      wire::Authenticator::Options{.tokens = {}, .judged = wire::Authenticator::Tokens::kHandler});
+      wire::Authenticator::Options{.tokens = {}, .verified = wire::Authenticator::Tokens::kHandler});
   http.limits = wire::HttpLimits::small();
   http.log = site.process.log();
   http.metrics = &site.process.metrics();
@@ -98,7 +94,7 @@ wire::RequestHandler::Ticket NodeServer::on_request(wire::Incoming incoming, std
     sink->on_response(host::KubeletEndpoint::refusal(asked.error()));
     return ticket;
   }
-  if (debugging_ == Debugging::kRefused && leads_into_pods(asked->route().handler)) {
+  if (debugging_ == Debugging::kRefused && agent::leads_into_pods(asked->route().handler)) {
     answer(405, "Debug endpoints are disabled.\n", *sink);
     return ticket;
   }
@@ -122,7 +118,7 @@ wire::RequestHandler::Ticket NodeServer::on_request(wire::Incoming incoming, std
 void NodeServer::on_verdict(Ticket ticket, const agent::NodeRequest& asked, const agent::RequestGate::Verdict& verdict,
                             const std::shared_ptr<api::ResponseSink>& sink) {
   const auto open = open_.find(ticket);
-  if (open == open_.end()) return;  // the client has gone
+  if (open == open_.end()) return;  // the client has disconnected
   if (verdict.code != 200) {
     answer(verdict.code, verdict.text, *sink);
   } else if (endpoint_ == nullptr) {

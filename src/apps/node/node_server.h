@@ -27,11 +27,11 @@ class NodeServer final : private wire::RequestHandler {
 
   struct Options {
     std::string node_name;
-    std::string state_dir;  // folder of its certificate
+    std::string state_dir;  // folder of the certificate
     std::string address;
     std::uint16_t port = 0;  // 0: the system picks a free one
     agent::GateSettings gate;
-    std::string client_authority_pem;  // signs the certificates it trusts; empty: no client certificates
+    NodeTls tls;
     /// PEM files of a serving certificate and its key, read at the start; empty: the node makes its own, and asks the
     /// API server for one.
     std::string certificate_file;
@@ -54,7 +54,7 @@ class NodeServer final : private wire::RequestHandler {
 
  private:
   struct Open {
-    std::optional<host::KubeletEndpoint::RequestId> admitted;  // nullopt: it waits at the gate
+    std::optional<host::KubeletEndpoint::RequestId> admitted;  // nullopt: the request waits for its authorization
   };
 
   NodeServer(const NodeSite& site, client::Transport& transport, const Options& options);

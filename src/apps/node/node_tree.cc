@@ -14,7 +14,7 @@ namespace {
 
 using cgroups::CgroupDriver;
 
-/// Pods outlive this process where a container runtime has them, or where their supervisors can.
+/// Pods outlive this process if a container runtime holds them, or if their supervisors can.
 host::Leftovers leftovers_of(const NodeSite& site, const NodePartOptions& options, const std::string& socket) {
   if (!socket.empty()) return host::Leftovers::kKeep;
   const Outcome possible = host::check_supervision();
@@ -34,7 +34,7 @@ Result<CgroupDriver> driver_of(const NodeSite& site, const api::Json& configurat
   }
   if (!facts.runtime)
     site.process.log().warning(
-        "the container runtime does not say which cgroup driver it uses",
+        "the container runtime does not report its cgroup driver",
         {{"configured", facts.configured ? to_string(*facts.configured) : "none"}, {"error", facts.problem}});
   return cgroups::choose_driver(facts);
 }
@@ -69,11 +69,11 @@ Result<cgroups::DriverFacts> driver_facts(const api::Json& configuration, const 
   if (!text.empty() && !facts.configured)
     return invalid("cgroupDriver", "unknown cgroup driver \"{}\"; expected cgroupfs or systemd", text);
   if (socket.empty()) return facts;
-  const auto told = host::ask_cgroup_driver(socket);
-  if (told) {
-    facts.runtime = *told;
+  const auto driver = host::ask_cgroup_driver(socket);
+  if (driver) {
+    facts.runtime = *driver;
   } else {
-    facts.problem = told.error().text();
+    facts.problem = driver.error().text();
   }
   return facts;
 }

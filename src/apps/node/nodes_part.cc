@@ -52,7 +52,7 @@ NodesPart::NodesPart(Process& process, LocalGateway& gateway)
       turns_(process.metrics(), process.log(), "nodes"),
       thread_(kThreadName) {
   thread_.loop().post([this, &nodes = thread_.loop()] {
-    nodes.on_turn([this, &nodes](const runtime::Loop::Turn& turn) { turns_.note(turn, nodes.now().mono); });
+    nodes.on_turn([this, &nodes](const runtime::Loop::Turn& turn) { turns_.record(turn, nodes.now().mono); });
   });
 }
 

@@ -3,13 +3,16 @@
 #include "agent/companion/kubelet_settings.h"
 #include "agent/config/config_schema.h"
 #include "agent/config/image_config.h"
+#include "agent/config/manifest_config.h"
 #include "agent/config/resource_config.h"
+#include "agent/config/tls_config.h"
 #include "agent/contract/log_paths.h"
 #include "agent/devices/pinning_checkpoint.h"
 #include "agent/node/allocatable.h"
 #include "agent/node/allocatable_enforcement.h"
 #include "agent/node/node_object.h"
 #include "agent/node/node_software.h"
+#include "agent/pods/resource_book.h"
 #include "api/text/duration.h"
 #include "apps/node/credential_providers.h"
 #include "apps/node/node_config.h"
@@ -19,13 +22,14 @@
 #include "apps/node/probe_streams.h"
 #include "apps/process/recording.h"
 #include "host/cgroup/reserved_cgroup.h"
+#include "host/containers/cri_runtime.h"
+#include "host/cri/image_endpoint.h"
 #include "host/files/resolver_file.h"
 #include "host/kernel/kernel_file.h"
 #include "host/kernel/resident_memory.h"
 #include "host/network/bridge_network.h"
 #include "host/network/pod_networks.h"
 #include "host/observation/machine_info.h"
-#include "host/pods/cri_runtime.h"
 #include "host/pods/machine_resources.h"
 #include "host/process/process_runtime.h"
 #include "host/reaction/memory_gauge.h"
@@ -44,7 +48,7 @@ namespace spillway::apps {
 
 namespace {
 
-constexpr Duration kStartTakes = seconds(10);  // by then it has registered and runs what it found
+constexpr Duration kStartTakes = seconds(10);  // time in which the node registers and starts its pods
 
 Outcome make_directory(const std::string& path) {
   std::error_code error;
@@ -64,8 +68,9 @@ Outcome check_reserved_cgroups(const host::NodeSlice& slice, const std::vector<a
   return {};
 }
 
-std::uint16_t configured_port(const api::Json& configuration) {
-  return static_cast<std::uint16_t>(configuration.find("port")->if_int64().value_or(0));
+std::uint16_t configured_port(const api::Json& configuration, std::string_view member) {
+  const api::Json* port = configuration.find(member);
+  return port == nullptr ? std::uint16_t{0} : static_cast<std::uint16_t>(port->if_int64().value_or(0));
 }
 
 /// JSON is YAML as well.
@@ -93,6 +98,7 @@ struct NodeFacts {
   agent::MachineInfo machine;
   NodeSetup setup;
   std::string runtime_socket;  // empty: pods are processes
+  std::string image_socket;    // the image service; empty: the socket of the runtime
   std::vector<agent::CredentialProvider> credential_providers;
 };
 
@@ -153,7 +159,12 @@ Result<NodeFacts> read_facts(const NodeSite& site, const RunningNode& node, cons
   host::set_blind_zones(*node.slice, setup.agent.eviction);
   SPILLWAY_TRY_VOID(check_reserved_cgroups(*node.slice, agent::enforced_limits(machine, setup.agent)));
   SPILLWAY_TRY(providers, read_credential_providers(options.args));
-  return NodeFacts{std::move(machine), std::move(setup), std::move(socket), std::move(providers)};
+  SPILLWAY_TRY(image_socket, agent::image_socket(setup.configuration));
+  return NodeFacts{.machine = std::move(machine),
+                   .setup = std::move(setup),
+                   .runtime_socket = std::move(socket),
+                   .image_socket = std::move(image_socket),
+                   .credential_providers = std::move(providers)};
 }
 
 /// The address that the node's server listens at: `address` of the configuration, if it names one.
@@ -162,7 +173,27 @@ std::string server_address(const NodeFacts& facts) {
   return given.empty() || given == "0.0.0.0" || given == "::" ? facts.machine.internal_ip : std::string(given);
 }
 
-/// The node's server, if it has one, and its configuration page.
+Result<wire::TlsBounds> tls_bounds(const NodeSite& site, const api::Json& configuration) {
+  SPILLWAY_TRY(settings, agent::tls_of(configuration));
+  for (const std::string& warning : settings.warnings) site.process.log().warning(warning);
+  return wire::TlsBounds{.version_min = settings.floor == agent::TlsFloor::kTls13 ? wire::TlsBounds::Version::k13
+                                                                                  : wire::TlsBounds::Version::k12,
+                         .cipher_suites = std::move(settings.cipher_suites)};
+}
+
+/// The port that answers everyone, if the configuration names one.
+Outcome open_read_only(const NodeSite& site, const NodeFacts& facts, RunningNode& node) {
+  const std::uint16_t port = configured_port(facts.setup.configuration, "readOnlyPort");
+  if (port == 0) return {};
+  const std::string address = server_address(facts);
+  SPILLWAY_TRY(server, ReadOnlyServer::create(site, address, port));
+  node.read_only = std::move(server);
+  site.process.log().warning("readOnlyPort: everyone who reaches it reads pods, statistics and metrics of this node",
+                             {{"address", address}, {"port", std::uint64_t{port}}});
+  return {};
+}
+
+/// The node's servers, if it has any, and its configuration page.
 Outcome open_server(const NodeSite& site, const NodePartOptions& options, NodeFacts& facts, RunningNode& node) {
   agent::AgentOptions& agent_options = facts.setup.agent;
   agent_options.daemon_port = 0;
@@ -180,20 +211,22 @@ Outcome open_server(const NodeSite& site, const NodePartOptions& options, NodeFa
       return invalid("tlsCertFile", "tlsCertFile and tlsPrivateKeyFile are needed together");
     const auto debugging = is_set(configuration, "enableDebuggingHandlers", true) ? NodeServer::Debugging::kServed
                                                                                   : NodeServer::Debugging::kRefused;
+    SPILLWAY_TRY(bounds, tls_bounds(site, configuration));
     SPILLWAY_TRY(server, NodeServer::create(site, *node.transport,
                                             {.node_name = options.name,
                                              .state_dir = options.state_dir,
                                              .address = server_address(facts),
-                                             .port = options.port.value_or(configured_port(facts.setup.configuration)),
+                                             .port = options.port.value_or(configured_port(configuration, "port")),
                                              .gate = facts.setup.gate,
-                                             .client_authority_pem = std::move(authority_pem),
+                                             .tls = {std::move(authority_pem), std::move(bounds)},
                                              .certificate_file = certificate_file,
                                              .key_file = key_file,
                                              .debugging = debugging}));
     node.server = std::move(server);
     agent_options.daemon_port = node.server->port();
+    SPILLWAY_TRY_VOID(open_read_only(site, facts, node));
   }
-  node.configuration = std::move(facts.setup.configuration);
+  node.configuration = agent::without_secrets(std::move(facts.setup.configuration));
   node.configuration["enableServer"] = node.server != nullptr;
   node.configuration["port"] = agent_options.daemon_port;
   node.configuration["cgroupDriver"] = to_string(node.slice->driver());
@@ -234,7 +267,7 @@ std::int64_t memory_in(const api::ResourceList& list) {
   return found == list.end() ? 0 : found->second.value();
 }
 
-/// Memory that pods may have by their limits together: without what is reserved for others.
+/// The sum that all pods' memory limits may reach: the memory without reservations.
 std::int64_t allocatable_memory(const NodeFacts& facts) {
   return facts.machine.memory.count() - memory_in(facts.setup.agent.kube_reserved) -
          memory_in(facts.setup.agent.system_reserved);
@@ -266,6 +299,7 @@ host::CriRuntimeOptions container_options(const NodePartOptions& options, const 
   host::CriRuntimeOptions made{.state_dir = options.state_dir,
                                .runtime_name = version.substr(0, version.find("://")),
                                .socket = facts.runtime_socket,
+                               .image_socket = facts.image_socket,
                                .owner = fmt::format("{}.{}", options.instance, options.name),
                                .pressure = facts.setup.agent.pressure_stats,
                                .resources = {},
@@ -295,7 +329,11 @@ host::CriRuntimeOptions container_options(const NodePartOptions& options, const 
 
 Result<std::unique_ptr<host::PodRuntime>> open_containers(const NodeSite& site, const NodePartOptions& options,
                                                           const NodeFacts& facts, RunningNode& node) {
-  auto calls = std::make_unique<host::CriCalls>(site.loop, facts.runtime_socket);
+  std::unique_ptr<host::RuntimeCalls> calls = std::make_unique<host::CriCalls>(site.loop, facts.runtime_socket);
+  if (!facts.image_socket.empty()) {
+    calls = std::make_unique<host::ImageEndpoint>(std::move(calls),
+                                                  std::make_unique<host::CriCalls>(site.loop, facts.image_socket));
+  }
   SPILLWAY_TRY(runtime, host::CriRuntime::create(site.loop, *node.slice, std::move(calls), *node.host_events,
                                                  site.process.log(), container_options(options, facts, node)));
   return std::unique_ptr<host::PodRuntime>(std::move(runtime));
@@ -353,9 +391,13 @@ Outcome make_agent(const NodeSite& site, const NodePartOptions& options, NodeFac
   };
   const agent::Checkpoints checkpoints{.devices = node.plugins ? node.plugins->checkpoint() : std::nullopt,
                                        .cpus = saved(agent::kCpuStateFile),
-                                       .memory = saved(agent::kMemoryStateFile)};
+                                       .memory = saved(agent::kMemoryStateFile),
+                                       .allocated_pods = saved(agent::kAllocatedPodsFile),
+                                       .actuated_pods = saved(agent::kActuatedPodsFile)};
   // Without a checkpoint of devices the device capacity recorded in the node's status may be stale.
   if (node.plugins && !checkpoints.devices) facts.setup.agent.extended_resources = agent::ExtendedResources::kForget;
+  facts.setup.agent.containers_swap = facts.machine.runs_images && facts.machine.cgroup_version == 2 &&
+                                      node.configuration.string_at({"memorySwap", "swapBehavior"}) == "LimitedSwap";
   SPILLWAY_TRY(agent,
                agent::Agent::create(std::move(facts.setup.agent), std::move(facts.machine), Rng(runtime::entropy()),
                                     {site.process.log(), &site.process.metrics(), journal_of(node), node.reaction.get(),
@@ -387,13 +429,27 @@ void connect(const NodeSite& site, RunningNode& node) {
 }
 
 /// The agent's lease is renewed on another loop from now on.
-void leave_lease(const NodeSite& site, LeaseRoom room, RunningNode& node) {
+void hand_over_lease(const NodeSite& site, LeaseRoom room, RunningNode& node) {
   if (node.agent->options().status_profile != agent::StatusProfile::kLeases) return;
   node.lease = std::make_unique<LeaseRenewal>(site.loop, std::move(room), node.agent->options(), site.process.log(),
                                               site.process.metrics());
-  node.agent->leave_lease([&node] {
+  node.agent->renew_lease_elsewhere([&node] {
     if (node.lease) node.lease->on_node_registered();
   });
+}
+
+/// Serves the socket from which monitoring reads the devices, CPUs and memory of containers.
+void open_pod_resources(const NodeSite& site, const NodePartOptions& options, RunningNode& node) {
+  auto opened = host::PodResources::create(site.loop, options.state_dir + "/pod-resources",
+                                           {.held = [&node] { return node.agent->held_parts(); },
+                                            .allocatable = [&node] { return node.agent->allocatable_parts(); }},
+                                           {}, site.process.log());
+  if (opened) {
+    node.pod_resources = std::move(*opened);
+  } else {
+    site.process.log().warning("no socket of the pod-resources API",
+                               {{"node", node.name}, {"error", opened.error().text()}});
+  }
 }
 
 /// Starts the node, with its pages and its static pods.
@@ -405,6 +461,7 @@ void begin(const NodeSite& site, agent::MachineInfo machine, RunningNode& node) 
   node.endpoint =
       std::make_unique<host::KubeletEndpoint>(loop, *node.runtime, node_pages(site, node, std::move(machine)));
   if (node.server) node.server->set_endpoint(node.endpoint.get());
+  if (node.read_only) node.read_only->set_endpoint(node.endpoint.get());
   node.driver->start();
   const agent::AgentOptions& started = node.agent->options();
   if (started.static_pod_path.empty()) return;
@@ -415,16 +472,28 @@ void begin(const NodeSite& site, agent::MachineInfo machine, RunningNode& node) 
       });
 }
 
+/// Fetches the static pods of the configured URL from now on, if there is one.
+Outcome open_manifest_url(const NodeSite& site, agent::ManifestUrlSettings settings, RunningNode& node) {
+  if (settings.server.empty()) return {};
+  SPILLWAY_TRY(polled, ManifestUrl::create(site.loop, std::move(settings), [&node](const agent::StaticManifests& read) {
+                 node.driver->step([&node, read](Now now) { node.agent->on_manifests(read, now); });
+               }));
+  node.manifest_url = std::move(polled);
+  return {};
+}
+
 Outcome start(const NodeSite& site, const NodePartOptions& options, LeaseRoom lease, RunningNode& node) {
   SPILLWAY_TRY(facts, read_facts(site, node, options));
+  SPILLWAY_TRY(manifest_url, agent::manifest_url_of(facts.setup.configuration));
   SPILLWAY_TRY_VOID(open_server(site, options, facts, node));
   SPILLWAY_TRY_VOID(open_machine(site, options, facts, node));
   agent::MachineInfo machine = facts.machine;
   SPILLWAY_TRY_VOID(make_agent(site, options, std::move(facts), node));
   connect(site, node);
-  leave_lease(site, std::move(lease), node);
+  hand_over_lease(site, std::move(lease), node);
   begin(site, std::move(machine), node);
-  return {};
+  open_pod_resources(site, options, node);
+  return open_manifest_url(site, std::move(manifest_url), node);
 }
 
 }  // namespace

@@ -1,18 +1,21 @@
-// A node of this machine at work: its cgroup, its runtime, the agent with its journal, and what wakes it.
-// Thread: loop.
+// A running node of this machine: its cgroup, its runtime, the agent with its journal, and its wake-up sources. Thread:
+// loop.
 #pragma once
 
 #include "agent/agent.h"
 #include "apps/node/device_events.h"
 #include "apps/node/lease_renewal.h"
+#include "apps/node/manifest_url.h"
 #include "apps/node/node_server.h"
 #include "apps/node/node_site.h"
+#include "apps/node/read_only_server.h"
 #include "apps/node/traced_journal.h"
 #include "apps/process/host_events.h"
 #include "cli/flags/command_line.h"
 #include "client/engine.h"
 #include "host/cgroup/node_slice.h"
 #include "host/devices/device_plugins.h"
+#include "host/devices/pod_resources.h"
 #include "host/files/journal_file.h"
 #include "host/files/manifest_files.h"
 #include "host/files/recording_pages.h"
@@ -40,8 +43,8 @@ struct ClusterDns {
 struct NodePartOptions {
   cli::NodeArgs args;
   std::string name;
-  std::string instance;   // names the cgroup tree; one per data or state directory
-  std::string state_dir;  // this node's
+  std::string instance;   // name of the cgroup tree; one for each data or state directory
+  std::string state_dir;  // directory of this node
   /// The authority of the client certificates that the node's HTTPS server trusts. nullopt: there is no server (the API
   /// server is in this process, and reaches the node without one).
   std::optional<std::string> client_authority_pem;
@@ -50,7 +53,7 @@ struct NodePartOptions {
   std::vector<std::string> hidden;    // files and directories that no pod sees, beside the state directory
   /// Replaces the Service `kubernetes` in the variables of containers; nullopt: the Service itself.
   std::optional<agent::ApiServerAddress> api_server = std::nullopt;
-  bool leaves_pods = false;  // pods that outlive the process run on when it stops
+  bool keeps_pods = false;  // pods that outlive the process run on when it stops
   /// Directory of the CNI configuration that pods of the process runtime are attached by; empty: they use the machine's
   /// network.
   std::string cni_configuration;
@@ -60,7 +63,7 @@ struct NodePartOptions {
   std::optional<ClusterDns> dns = std::nullopt;
 };
 
-/// Made in this order, each of those before it; ended in the other.
+/// Made in this order, each using those before it; destroyed in reverse.
 struct RunningNode {
   std::string name;
   std::unique_ptr<client::Transport> transport;
@@ -74,12 +77,15 @@ struct RunningNode {
   std::unique_ptr<host::RecordingPages> recording_pages;
   std::unique_ptr<host::PodRuntime> runtime;
   std::unique_ptr<host::MemoryReaction> reaction;
-  std::unique_ptr<host::DevicePlugins> plugins;  // null: plugins cannot register here
+  std::unique_ptr<host::DevicePlugins> plugins;  // null: device plugins cannot register
   std::unique_ptr<agent::Agent> agent;
   std::unique_ptr<runtime::EngineDriver> driver;
-  std::unique_ptr<LeaseRenewal> lease;             // null: it has none, or has ended
-  std::unique_ptr<host::ManifestFiles> manifests;  // null: there is no directory of them
-  std::unique_ptr<NodeServer> server;              // null: it has none of its own
+  std::unique_ptr<host::PodResources> pod_resources;  // null: its socket could not be created
+  std::unique_ptr<LeaseRenewal> lease;                // null: no renewal of its own, or it has ended
+  std::unique_ptr<host::ManifestFiles> manifests;     // null: no directory of static pods is configured
+  std::unique_ptr<ManifestUrl> manifest_url;          // null: no URL of static pods is configured
+  std::unique_ptr<NodeServer> server;                 // null: the node has no server of its own
+  std::unique_ptr<ReadOnlyServer> read_only;          // null: the node has no port without authentication
   std::unique_ptr<host::KubeletEndpoint> endpoint;
   api::Json configuration;  // in effect
   Instant last_step{};      // the agent's

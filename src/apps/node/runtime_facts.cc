@@ -60,7 +60,7 @@ std::string find_program(const std::vector<std::string>& directories, std::strin
   return {};
 }
 
-/// True if a process listens there.
+/// True if a process listens on the socket.
 bool is_listening(std::string_view path) {
   const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address{};

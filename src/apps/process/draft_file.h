@@ -12,22 +12,22 @@ namespace spillway::apps {
 
 class DraftFile {
  public:
-  /// Makes "PATH.XXXXXX" with mode 0600. kInvalid: there is something at `path` that is no ordinary file, or its folder
-  /// is missing; kForbidden and others: it cannot be made.
+  /// Makes "PATH.XXXXXX" with mode 0600. kInvalid: `path` exists and is not an ordinary file, or its folder is missing;
+  /// kForbidden and others: the file cannot be created.
   static Result<DraftFile> make(const std::string& path);
   ~DraftFile();
   DraftFile(DraftFile&& other) noexcept;
   DraftFile& operator=(DraftFile&& other) = delete;
 
   Outcome append(std::string_view bytes);
-  /// Puts it in the place of whatever file is there. Afterwards it is on the disk.
+  /// Renames the draft to its path, replacing any file there. Afterwards the file is on the disk.
   Outcome commit();
 
  private:
   DraftFile(std::string path, std::string draft, UniqueFd file);
 
   std::string path_;
-  std::string draft_;  // empty: it has its name
+  std::string draft_;  // empty: the draft was renamed to its path
   UniqueFd file_;
 };
 

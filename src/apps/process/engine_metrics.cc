@@ -7,7 +7,7 @@ namespace spillway::apps {
 
 namespace {
 
-/// `first` * 4^k, eight of them.
+/// Eight bounds of buckets: `first` * 4^k.
 std::vector<double> buckets_from(double first) {
   std::vector<double> buckets;
   for (int k = 0; k < 8; ++k, first *= 4) buckets.push_back(first);

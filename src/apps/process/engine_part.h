@@ -1,4 +1,4 @@
-// An engine with its transport and driver, as a part of a process.
+// Runs an engine, with its transport and driver, as a part of a process.
 #pragma once
 
 #include "apps/process/process.h"

@@ -1,4 +1,4 @@
-// Passes what a machine reports on to an engine that is made after it. Thread: loop.
+// Passes the events of a machine to an engine that is made after the machine. Thread: loop.
 #pragma once
 
 #include "agent/contract/ports.h"

@@ -5,7 +5,7 @@
 namespace spillway::apps {
 namespace {
 
-volatile std::sig_atomic_t came = 0;
+volatile std::sig_atomic_t received = 0;
 
 void set(int signal, void (*handler)(int), int flags) {
   struct sigaction action{};
@@ -14,15 +14,15 @@ void set(int signal, void (*handler)(int), int flags) {
   ::sigaction(signal, &action, nullptr);
 }
 
-void note(int signal) {
-  came = signal;
+void on_signal(int signal) {
+  received = signal;
 }
 
 }  // namespace
 
 Interruption::Interruption() {
-  came = 0;
-  for (const int each : {SIGINT, SIGTERM}) set(each, note, static_cast<int>(SA_RESTART | SA_RESETHAND));
+  received = 0;
+  for (const int each : {SIGINT, SIGTERM}) set(each, on_signal, static_cast<int>(SA_RESTART | SA_RESETHAND));
 }
 
 Interruption::~Interruption() {
@@ -30,7 +30,7 @@ Interruption::~Interruption() {
 }
 
 int Interruption::signal() {
-  return came;
+  return received;
 }
 
 }  // namespace spillway::apps

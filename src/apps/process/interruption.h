@@ -1,5 +1,5 @@
-// SIGINT and SIGTERM as a question, for work that has no loop: it asks now and then, and stops by itself.
-// Thread: main. At most one at a time.
+// Records SIGINT and SIGTERM for work without a loop, which checks for them now and then and stops. Thread: main. At
+// most one at a time.
 #pragma once
 
 namespace spillway::apps {

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t kComplaintBytesMax = 4096;
 constexpr rlim_t kDescriptorsMax = 256;
-constexpr int kPartsAtOnce = 16;  // then the loop has its turn
+constexpr int kPartsAtOnce = 16;  // parts read in one turn; then the loop handles other events
 constexpr int kNiceness = 10;
 constexpr std::size_t kStackBytes = std::size_t{64} * 1024;  // stack of the child before exec
 
@@ -43,7 +43,7 @@ struct ChildPlan {
   pid_t parent;
 };
 
-/// The child is what the kernel ends first where memory runs out, whatever protects its parent.
+/// The kernel kills the child first when memory runs out, whatever protects its parent.
 void offer_to_kernel() {
   constexpr std::string_view kFirst = "1000";
   const int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);

@@ -52,7 +52,7 @@ class LimitedRun {
     How how = How::kByItself;
     int exit_code = 0;  // kByItself; kKilled: 128 and the signal
     std::string output;
-    std::string complaint;  // the beginning of its standard error
+    std::string complaint;  // the beginning of the child's standard error
   };
 
   /// `arguments` of spillway; `texts` may be named in them. `done` is called once, from the loop, and may destroy this;

@@ -18,7 +18,7 @@ LoopMetrics::LoopMetrics(telemetry::Registry& registry, telemetry::Log log, std:
                                         "The most processor time that one turn of the loop took since the start",
                                         {{"loop", loop_}})) {}
 
-void LoopMetrics::note(const runtime::Loop::Turn& turn, Instant now) {
+void LoopMetrics::record(const runtime::Loop::Turn& turn, Instant now) {
   seconds_.observe(in_seconds(turn.took));
   if (now - minute_began_ >= minutes(1)) {
     last_minute_ = now - minute_began_ < minutes(2) ? this_minute_ : Duration::zero();
@@ -30,8 +30,8 @@ void LoopMetrics::note(const runtime::Loop::Turn& turn, Instant now) {
     this_minute_ = turn.took;
     longest_.set(in_seconds(std::max(last_minute_, this_minute_)));
   }
-  if (longest_turns_.note(turn)) longest_processor_.set(in_seconds(longest_turns_.entries().front().took));
-  const auto report = slow_.note(turn, now);
+  if (longest_turns_.count(turn)) longest_processor_.set(in_seconds(longest_turns_.entries().front().took));
+  const auto report = slow_.count(turn, now);
   if (!report) return;
   const std::int64_t longest = report->longest / milliseconds(1);
   if (report->longest > kTurnWarned) {

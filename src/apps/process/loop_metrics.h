@@ -22,7 +22,7 @@ class LoopMetrics {
   /// `loop`: its name as a label and in the log: "main", "nodes".
   LoopMetrics(telemetry::Registry& registry, telemetry::Log log, std::string loop);
 
-  void note(const runtime::Loop::Turn& turn, Instant now);
+  void record(const runtime::Loop::Turn& turn, Instant now);
 
   /// Logs the longest turn, and those of other causes that were slow. When the loop has ended.
   void log_longest() const;
@@ -33,7 +33,7 @@ class LoopMetrics {
   telemetry::Histogram seconds_;
   telemetry::Gauge longest_;
   telemetry::Gauge longest_processor_;
-  // The longest of the minute that runs, and of the one before: what the gauge shows is at least a minute of the past.
+  // The longest turns of this minute and of the last one: the gauge covers at least one minute.
   Instant minute_began_{};
   Duration this_minute_{};
   Duration last_minute_{};

@@ -3,6 +3,7 @@
 #include "apps/process/terminal.h"
 #include "apps/process/trace_part.h"
 #include "base/check.h"
+#include "base/version.h"
 #include "cli/flags/command_line.h"
 #include "runtime/entropy.h"
 #include "telemetry/log_line.h"
@@ -65,7 +66,7 @@ Process::Process(const cli::LogArgs& log, LogReader reader)
       turns_(metrics_, log_, "main") {
   survive_broken_pipes();
   mallopt(M_MMAP_THRESHOLD, kMappedBytesMin);
-  loop_.on_turn([this](const runtime::Loop::Turn& turn) { turns_.note(turn, loop_.now().mono); });
+  loop_.on_turn([this](const runtime::Loop::Turn& turn) { turns_.record(turn, loop_.now().mono); });
 }
 
 Process::~Process() {
@@ -77,7 +78,8 @@ Outcome Process::trace(const cli::TraceArgs& args, std::string service) {
   if (args.collector.empty()) return {};
   SPILLWAY_TRY(collector, wire::SpanExporter::parse_collector(args.collector));
   tracer_ = std::make_unique<telemetry::Tracer>(runtime::entropy(), args.requests_ppm, metrics_);
-  add(std::make_unique<TracePart>(loop_, *tracer_, telemetry::TracedService{std::move(service), SPILLWAY_VERSION},
+  add(std::make_unique<TracePart>(loop_, *tracer_,
+                                  telemetry::TracedService{std::move(service), std::string(program_version())},
                                   std::move(collector), log_));
   return {};
 }

@@ -50,10 +50,10 @@ class Process {
 
   const telemetry::Log& log() const { return log_; }
 
-  /// The same; a person is shown its warnings at any time. For what the operator has to act on.
+  /// The log for events on which the operator has to act: a person sees its warnings at any time.
   const telemetry::Log& operator_log() const { return operator_log_; }
 
-  /// Everything is started: from here on a person is shown errors only.
+  /// Called when everything has started: from then on a person sees errors only.
   void set_up_done() { *setting_up_ = false; }
 
   /// Calls `listener` when the first signal begins the stop. Before run().
@@ -61,7 +61,7 @@ class Process {
 
   telemetry::Registry& metrics() { return metrics_; }
 
-  /// Null: nothing is traced. Lives as long as the process.
+  /// Null: tracing is off. Lives as long as the process.
   telemetry::Tracer* tracer() { return tracer_.get(); }
 
   /// Called before other parts are added: tracing ends after them. `service`: the name of this process in a collector.

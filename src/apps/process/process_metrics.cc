@@ -64,7 +64,7 @@ void write(Exposition& out, std::string_view name, Type type, std::string_view h
 
 std::optional<double> open_descriptors() {
   std::error_code error;
-  double found = -1;  // one is the descriptor that reads the directory
+  double found = -1;  // the descriptor that reads the directory is not counted
   for (std::filesystem::directory_iterator it("/proc/self/fd", error), end; !error && it != end; it.increment(error)) {
     ++found;
   }

@@ -6,7 +6,7 @@
 
 namespace spillway::apps {
 
-/// The metrics of this process, now. Unreadable ones are left out.
+/// Measures this process. Unreadable values are left out.
 std::string process_metrics();
 
 }  // namespace spillway::apps

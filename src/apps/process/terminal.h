@@ -15,7 +15,7 @@ namespace spillway::apps {
 /// A terminal that can draw over a line: neither a file, nor TERM=dumb.
 bool is_terminal(int fd);
 
-/// kAuto: on such a terminal, unless NO_COLOR is set to anything but nothing.
+/// kAuto: colours on such a terminal, unless NO_COLOR is set and not empty.
 bool shows_colour(cli::Colour wanted, int fd);
 
 /// Columns of the terminal at standard output; without one, the value of COLUMNS, else 0: any number.

@@ -46,7 +46,7 @@ void HealthChecks::begin(std::int32_t port) {
 
 api::Response HealthChecks::answer(std::int32_t port) const {
   const auto found = checks_.find(port);
-  if (found == checks_.end()) return page_of(503, "the Service has gone\n");
+  if (found == checks_.end()) return page_of(503, "the Service was deleted\n");
   const proxy::HealthCheckPort& check = found->second;
   const bool healthy = is_healthy_();
   api::Response response =

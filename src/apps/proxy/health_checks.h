@@ -22,7 +22,7 @@ class HealthChecks {
   HealthChecks(Process& process, std::function<bool()> is_healthy)
       : process_(process), is_healthy_(std::move(is_healthy)) {}
 
-  /// Runs these servers and no others.
+  /// Runs servers for these Services, and stops all others.
   void serve(const std::vector<proxy::HealthCheckPort>& ports);
 
  private:

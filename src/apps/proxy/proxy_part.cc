@@ -49,21 +49,18 @@ ProxyPart::ProxyPart(Process& process, ProxyPlace place, std::unique_ptr<proxy::
       proxy_(static_cast<proxy::ServiceProxy&>(this->engine())),
       at_stop_(at_stop),
       loader_(process.loop()),
-      health_checks_(process, [this, alive = std::weak_ptr<bool>(alive_)] {
+      health_checks_(process, [this, alive = alive_.ref()] {
         return !alive.expired() && proxy_.is_healthy(process_.loop().now().mono);
       }) {
   driver().after_step([this] { carry_out(); });
-  look_at_addresses();
+  observe_addresses();
 }
 
-void ProxyPart::look_at_addresses() {
-  loader_.read_addresses([this, alive = std::weak_ptr<bool>(alive_)](std::vector<std::string> addresses) {
-    if (alive.expired()) return;
+void ProxyPart::observe_addresses() {
+  loader_.read_addresses(alive_.guard([this](std::vector<std::string> addresses) {
     driver().step([this, addresses = std::move(addresses)](Now now) { proxy_.on_addresses(addresses, now); });
-    process_.loop().at(process_.loop().now().mono + kAddressesEvery, [this, alive] {
-      if (!alive.expired()) look_at_addresses();
-    });
-  });
+    process_.loop().at(process_.loop().now().mono + kAddressesEvery, alive_.guard([this] { observe_addresses(); }));
+  }));
 }
 
 void ProxyPart::carry_out() {
@@ -74,7 +71,7 @@ void ProxyPart::carry_out() {
                             });
                           },
                           [this](proxy::DeleteFlows& flows) {
-                            loader_.delete_flows(std::move(flows.judge), [this](const Result<std::size_t>& deleted) {
+                            loader_.delete_flows(std::move(flows.check), [this](const Result<std::size_t>& deleted) {
                               if (deleted) return;
                               process_.log().warning("UDP flows of removed endpoints could not be deleted",
                                                      {{"error", deleted.error().text()}});
@@ -100,7 +97,7 @@ api::Response ProxyPart::health_page(std::string_view path) const {
 }
 
 void ProxyPart::stop(runtime::Loop::Task done) {
-  alive_.reset();
+  alive_.end();
   EnginePart::stop([] {});
   if (at_stop_ == RulesAtStop::kStay) return done();
   loader_.remove([this, done = std::make_shared<runtime::Loop::Task>(std::move(done))](const Outcome& removed) {

@@ -3,6 +3,7 @@
 
 #include "apps/process/engine_part.h"
 #include "apps/proxy/health_checks.h"
+#include "base/alive.h"
 #include "base/unique_fd.h"
 #include "host/netfilter/rule_loader.h"
 
@@ -42,9 +43,9 @@ class ProxyPart final : public EnginePart {
 
  private:
   void carry_out();
-  void look_at_addresses();
+  void observe_addresses();
 
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // before the members that use it
+  Alive alive_;  // before the members that use it
   Process& process_;
   ProxyPlace place_;
   proxy::ServiceProxy& proxy_;

@@ -6,6 +6,7 @@
 #include "apps/server/etcd.h"
 #include "apps/server/serving_check.h"
 #include "base/check.h"
+#include "base/version.h"
 #include "cli/config/admission_config.h"
 #include "cli/config/flow_config.h"
 #include "host/kernel/kernel_file.h"
@@ -31,9 +32,10 @@ constexpr Duration kStopGrace = seconds(5);
 constexpr std::size_t kRequestsAtServer = 8192;
 constexpr Duration kGiveBackMax = seconds(1);
 constexpr Duration kCompactionInterval = minutes(5);
-constexpr std::string_view kSeparateKey = " separate=";  // in what servers of one store have in common
-constexpr Duration kLookAtCertificates = minutes(1);
-constexpr Duration kLookAtFiles = seconds(10);  // certificate files may be replaced by other programs
+// separates, in the description that a server keeps in the store, its keys from its separate stores
+constexpr std::string_view kSeparateKey = " separate=";
+constexpr Duration kCertificatesEvery = minutes(1);
+constexpr Duration kFilesEvery = seconds(10);  // certificate files may be replaced by other programs
 constexpr std::string_view kCopyKeys =
     "; copy ca.crt, ca.key and sa.key, and the folder kubelet-serving, of its DATA_DIR/pki here";
 const std::vector<std::string> kAdministratorGroups{std::string(api::kMastersGroup),
@@ -46,7 +48,7 @@ Error same_name(const std::string& data_dir, const std::string& name) {
                     data_dir, name);
 }
 
-/// The other processors are the loop's, the store's and the collectors'.
+/// The other processors are left to the loop, the store and the collectors.
 int http_threads(const cli::ServingArgs& args) {
   if (args.http_threads) return *args.http_threads;
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 2, 1, 4);
@@ -161,7 +163,6 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
       *store_, process_.metrics(), process_.log(),
       apiserver::ApiServer::Options{
           .seed = runtime::entropy(),
-          .version = SPILLWAY_VERSION,
           .controllers = controllers_,
           .gateway = &gateway_,
           .pods = pods_.get(),
@@ -197,7 +198,7 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
           .memory = [this] { return memory(); },
           .pages = [this](std::string_view path) -> std::optional<api::Response> {
             if (auto page = openid_page(path)) return page;
-            auto page = wire::dashboard_page(path, {.version = SPILLWAY_VERSION,
+            auto page = wire::dashboard_page(path, {.version = std::string(program_version()),
                                                     .through = "apiserver",
                                                     .what_if = what_if_ != nullptr,
                                                     .server = {},
@@ -208,7 +209,7 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
   endpoint_ = std::make_unique<wire::ApiEndpoint>(loop, *server_);
   if (what_if_) what_if_->read_from(*endpoint_);
   if (!store_->is_shared()) {
-    look_for_copies(0, std::move(serving));
+    check_copies(0, std::move(serving));
     return {};
   }
   return join(std::move(serving));
@@ -256,7 +257,7 @@ Outcome ApiServerPart::join(std::function<void()> serving) {
         joining_ = 0;
         return refuse_to_join(keys, joined.error());
       }
-      if (--joining_ == 0) look_for_copies(0, std::move(*next));
+      if (--joining_ == 0) check_copies(0, std::move(*next));
     });
   }
   return {};
@@ -274,21 +275,21 @@ void ApiServerPart::refuse_to_join(const std::string& keys, const Error& error) 
                                     "keep the same ones elsewhere",
                                     apiserver::kOverridesFlag, error.at));
   }
-  process_.fail(make_error(ErrorCode::kConflict, "{}/pki: other keys than those of server {}, which runs{}", data_dir_,
-                           error.at, kCopyKeys));
+  process_.fail(make_error(ErrorCode::kConflict, "{}/pki: these keys differ from those of the running server {}{}",
+                           data_dir_, error.at, kCopyKeys));
 }
 
 /// Refuses to start on a store whose copy is unfinished.
-void ApiServerPart::look_for_copies(std::size_t place, std::function<void()> serving) {
+void ApiServerPart::check_copies(std::size_t place, std::function<void()> serving) {
   if (place > separate_.size()) {
-    look_for_unserved();
+    find_unserved();
     return start(std::move(serving));
   }
   store::Store& store = place == 0 ? *store_ : *separate_[place - 1].store;
   store.range({.prefix = std::string(store::kIncompleteCopyKey), .start_after = {}, .limit = 1, .at = {}},
               [this, place, serving = std::move(serving)](const Result<store::RangeResult>& mark) mutable {
                 if (!mark) return process_.fail(mark.error());
-                if (mark->entries.empty()) return look_for_copies(place + 1, std::move(serving));
+                if (mark->entries.empty()) return check_copies(place + 1, std::move(serving));
                 process_.fail(make_error(ErrorCode::kConflict,
                                          "the store holds {}: run `spillway store copy` again, or delete {}",
                                          *mark->entries.front().value, store::kIncompleteCopyKey));
@@ -296,7 +297,7 @@ void ApiServerPart::look_for_copies(std::size_t place, std::function<void()> ser
 }
 
 /// Finds objects that a resource left in the main store when it got a store of its own.
-void ApiServerPart::look_for_unserved() {
+void ApiServerPart::find_unserved() {
   for (const Separate& each : separate_) {
     for (const std::string& storage : each.plan.storages) {
       store_->range({.prefix = storage, .start_after = {}, .limit = 1, .at = {}},
@@ -320,7 +321,7 @@ void ApiServerPart::start(std::function<void()> serving) {
   });
 }
 
-/// The pages by which others verify tokens of service accounts.
+/// Publishes the keys by which other programs verify tokens of service accounts.
 std::optional<api::Response> ApiServerPart::openid_page(std::string_view path) const {
   constexpr std::string_view kKeysPath = "/openid/v1/jwks";
   const auto page = [](const api::Json& document, std::string_view type) {
@@ -511,7 +512,7 @@ Outcome ApiServerPart::serve() {
   if (nodes_tls) reach_nodes(std::move(nodes_tls));
   SPILLWAY_TRY_VOID(write_kubeconfig(std::move(config)));
   process_.log().info("serving", {{"url", url_of(args_, http_->port())}, {"kubeconfig", kubeconfig_file()}});
-  if (certificates_) look_after_certificates();
+  if (certificates_) sync_certificates();
   return {};
 }
 
@@ -543,12 +544,12 @@ Outcome ApiServerPart::open_certificates() {
   SPILLWAY_TRY_VOID(certificates_->reread(process_.loop().now().wall));
   auto refreshed = certificates_->refresh(process_.loop().now().wall);
   if (refreshed) return {};
-  if (refreshed.error().at == "hosts") refreshed.error().at = "--tls-san";  // all others are our own
+  if (refreshed.error().at == "hosts") refreshed.error().at = "--tls-san";  // all other names are our own
   return refreshed.error();
 }
 
 /// Once a minute, and when one is due: the wall clock may jump, a monotonic timer of eleven months would not notice.
-void ApiServerPart::look_after_certificates() {
+void ApiServerPart::sync_certificates() {
   const Now now = process_.loop().now();
   const Outcome renewed = renew_certificates(now);
   const std::string problem = renewed ? std::string() : renewed.error().text();
@@ -556,11 +557,11 @@ void ApiServerPart::look_after_certificates() {
     process_.log().error("certificates are not renewed", {{"cause", problem}});
   }
   renewal_problem_ = problem;
-  certificates_->tell(now.wall);
+  certificates_->set_gauges(now.wall);
   const Duration left = std::chrono::duration_cast<Duration>(certificates_->due() - now.wall);
-  const Duration look = certificates_->has_files() ? kLookAtFiles : kLookAtCertificates;
-  const Duration wait = left > Duration::zero() ? std::min<Duration>(left, look) : look;
-  certificate_timer_ = process_.loop().at(now.mono + wait, [this] { look_after_certificates(); });
+  const Duration interval = certificates_->has_files() ? kFilesEvery : kCertificatesEvery;
+  const Duration wait = left > Duration::zero() ? std::min<Duration>(left, interval) : interval;
+  certificate_timer_ = process_.loop().at(now.mono + wait, [this] { sync_certificates(); });
 }
 
 /// New connections get the new ones; those that are open keep theirs.
@@ -630,13 +631,13 @@ std::unique_ptr<client::Transport> ApiServerPart::connect_administrator(std::str
   return std::make_unique<wire::InProcessTransport>(process_.loop(), *endpoint_, std::move(info));
 }
 
-void ApiServerPart::leave(const std::function<void()>& done) {
+void ApiServerPart::resign(const std::function<void()>& done) {
   const auto open = std::make_shared<std::size_t>(rosters_.size() + (addresses_ ? 1 : 0));
   const auto one_done = [open, done] {
     if (--*open == 0) done();
   };
-  if (addresses_) addresses_->leave(one_done);
-  for (const auto& roster : rosters_) roster->leave(one_done);
+  if (addresses_) addresses_->release(one_done);
+  for (const auto& roster : rosters_) roster->release(one_done);
 }
 
 void ApiServerPart::stop(runtime::Loop::Task done) {
@@ -666,9 +667,9 @@ void ApiServerPart::stop(runtime::Loop::Task done) {
     };
     if (rosters_.empty()) return once();
     loop.at(loop.now().mono + kGiveBackMax, once);
-    auto leave_all = [this, once] { leave(once); };
-    if (!lease_) return leave_all();
-    lease_->give_back(std::move(leave_all));
+    auto resign_all = [this, once] { resign(once); };
+    if (!lease_) return resign_all();
+    lease_->give_back(std::move(resign_all));
   };
   if (!http_ || http_->port() == 0) return give_back();
   http_->stop(kStopGrace, std::move(give_back));

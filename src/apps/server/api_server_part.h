@@ -41,7 +41,7 @@ class ApiServerPart final : public Part {
  public:
   /// GETs of paths outside the API, by authorized users. Each may be empty.
   struct MorePages {
-    /// nullopt: not one of ours.
+    /// nullopt: not one of these pages.
     std::function<std::optional<api::Response>(std::string_view path)> now;
     /// Pages that have to read first: false: not such a path; else `answer` is called once, unless the process stops.
     std::function<bool(std::string_view path, std::function<void(api::Response)> answer)> later;
@@ -59,7 +59,7 @@ class ApiServerPart final : public Part {
   /// A way to the server without HTTP, as this user, who may do what roles or, for a node, the node authorizer let him.
   std::unique_ptr<client::Transport> connect(std::string_view user);
 
-  /// The same for a user of the group system:masters, which may do everything.
+  /// A transport for a user of the group system:masters, which may do everything.
   std::unique_ptr<client::Transport> connect_administrator(std::string_view user);
 
   /// True if other processes may serve the same objects.
@@ -68,7 +68,8 @@ class ApiServerPart final : public Part {
   /// The host by which processes of this machine reach it, once it serves.
   std::string local_host() const;
 
-  /// The host by which pods with addresses of their own reach it; empty: not at all, unless serve_pods() is called.
+  /// The host by which pods with addresses of their own reach the server; empty: they cannot, unless serve_pods() is
+  /// called.
   std::string pods_host() const;
 
   /// Serves pods of this machine as well, at an address of their bridge, where clients of other machines are refused:
@@ -99,9 +100,9 @@ class ApiServerPart final : public Part {
   Result<std::string> keys_in_common() const;
   Outcome join(std::function<void()> serving);
   void refuse_to_join(const std::string& keys, const Error& error);
-  void leave(const std::function<void()>& done);
-  void look_for_copies(std::size_t place, std::function<void()> serving);
-  void look_for_unserved();
+  void resign(const std::function<void()>& done);
+  void check_copies(std::size_t place, std::function<void()> serving);
+  void find_unserved();
   void start(std::function<void()> serving);
   Outcome take_part();
   Outcome announce();
@@ -112,7 +113,7 @@ class ApiServerPart final : public Part {
   Outcome open_certificates();
   Outcome write_kubeconfig(wire::Kubeconfig config);
   void reach_nodes(std::shared_ptr<const wire::TlsContext> tls);
-  void look_after_certificates();
+  void sync_certificates();
   Outcome renew_certificates(Now now);
   std::vector<apiserver::HealthCheck> checks() const;
   telemetry::MemoryRows memory() const;
@@ -125,21 +126,21 @@ class ApiServerPart final : public Part {
   std::shared_ptr<const wire::TokenKey> token_key_;
   std::string own_url_;  // as clients in the cluster reach this server
   std::shared_ptr<const wire::Authenticator> authenticator_;
-  std::unique_ptr<AuditPart> audit_;  // null: there is none; first, so that it hears all the others end
+  std::unique_ptr<AuditPart> audit_;  // null: there is none; first, so that it is ended last
   LocalGateway gateway_;
   wire::OpensslCertificateReader certificate_reader_;
-  std::unique_ptr<ServerCertificates> certificates_;  // null: without TLS there are no agents elsewhere
+  std::unique_ptr<ServerCertificates> certificates_;  // null: without TLS there are no agents on other machines
   bool certificates_are_new_ = false;                 // and not in use yet
-  std::string renewal_problem_;                       // the last reported one
+  std::string renewal_problem_;                       // the last reported problem
   std::optional<runtime::Loop::TimerId> certificate_timer_;
-  std::shared_ptr<wire::BootstrapTokenTable> bootstrap_tokens_;  // null: they are not enabled
+  std::shared_ptr<wire::BootstrapTokenTable> bootstrap_tokens_;  // null: bootstrap tokens are not enabled
   std::unique_ptr<wire::HttpsNodeGateway> remote_nodes_;
   std::unique_ptr<wire::HttpsPodGateway> pods_;
   std::unique_ptr<wire::HttpsAggregatedGateway> aggregated_;
   std::unique_ptr<wire::HttpsWebhookCaller> webhooks_;
   std::unique_ptr<ServerWhatIf> what_if_;  // null: futures are not played here
   std::unique_ptr<store::Store> store_;
-  store::SqliteStore* embedded_ = nullptr;  // store_, unless it is an etcd
+  store::SqliteStore* embedded_ = nullptr;  // points to store_, unless the store is an etcd
 
   /// An etcd for some of the resources.
   struct Separate {
@@ -149,10 +150,10 @@ class ApiServerPart final : public Part {
 
   std::vector<Separate> separate_;
   store::sqlite::DirectoryLock data_lock_;  // for stores that do not lock the data directory themselves
-  /// One in each store, the main one first; empty: no other server can have the same stores.
+  /// One roster in each store, the main one first; empty: the stores cannot be shared.
   std::vector<std::unique_ptr<store::ServerRoster>> rosters_;
   std::size_t joining_ = 0;                            // separate stores still joining
-  std::unique_ptr<store::ServerAddresses> addresses_;  // null: no other server has the same store, or it does not serve
+  std::unique_ptr<store::ServerAddresses> addresses_;  // null: the store is not shared, or this server does not serve
   std::unique_ptr<store::ServerLease> lease_;          // elects the collecting server; null until it serves
   std::unique_ptr<apiserver::ApiServer> server_;
   std::unique_ptr<wire::ApiEndpoint> endpoint_;

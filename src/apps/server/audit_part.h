@@ -18,7 +18,7 @@ class AuditPart {
   /// names flag and file.
   static Result<std::unique_ptr<AuditPart>> open(Process& process, const cli::AuditArgs& args);
 
-  /// Lives as long as the part.
+  /// The log; it lives as long as the part.
   const apiserver::Auditor& auditor() const { return auditor_; }
 
  private:

@@ -1,6 +1,6 @@
-// Certificates of an API server that its administrator brings: what it shows to clients, and who besides its own
-// authority signs for them. Read at start and again whenever they have changed. Thread: loop; it waits for the disk.
-// Source: Kubernetes docs, kube-apiserver, --client-ca-file, --tls-cert-file, --tls-private-key-file.
+// Certificates of an API server that its administrator brings: the serving certificate, and further authorities for
+// client certificates. Read at start and again whenever they have changed. Thread: loop; it waits for the disk. Source:
+// Kubernetes docs, kube-apiserver, --client-ca-file, --tls-cert-file, --tls-private-key-file.
 #pragma once
 
 #include "base/error.h"
@@ -15,7 +15,7 @@ namespace spillway::apps {
 
 class CertificateFiles {
  public:
-  /// Empty: there is none. The certificate (or a chain, leaf first) and its key are given together.
+  /// Empty path: no such file. The certificate (or a chain, leaf first) and its key are given together.
   struct Paths {
     std::string client_authority;
     std::string certificate;

@@ -23,7 +23,7 @@ Result<std::string> read_pem(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-/// An authority that lives as long as this call, and what it signs.
+/// Creates an authority for the time of this call, and certificates that it signs.
 Result<std::pair<wire::KeyPair, std::string>> make_own_certificate(const std::vector<std::string>& hosts,
                                                                    WallTime now) {
   std::string folder = (std::filesystem::temp_directory_path() / "spillway-controller-XXXXXX").string();
@@ -65,13 +65,12 @@ Result<ProcessCertificate> prepare_process_server(const ProcessCertificateOption
   return certificate;
 }
 
-NodeServingKeys::NodeServingKeys(const std::string& node_name, const std::string& address,
-                                 std::string client_authority_pem, Use use)
+NodeServingKeys::NodeServingKeys(const std::string& node_name, const std::string& address, NodeTls tls, Use use)
     : wanted_{.use = CertificateRequest::Use::kServer,
               .common_name = std::string(api::kNodeUserPrefix) + node_name,
               .organizations = {std::string(api::kNodesGroup)},
               .hosts = {node_name, address}},
-      client_authority_pem_(std::move(client_authority_pem)),
+      tls_(std::move(tls)),
       use_(std::move(use)) {}
 
 Result<std::string> NodeServingKeys::make_request() {
@@ -84,14 +83,14 @@ Result<WallTime> NodeServingKeys::install(const std::string& certificate_pem) {
   const wire::KeyPair pair{certificate_pem, key_pem_};
   SPILLWAY_TRY(end, wire::end_of(pair));
   SPILLWAY_TRY(context,
-               wire::TlsContext::make_server({.identity = pair, .client_authority_pem = client_authority_pem_}));
+               wire::TlsContext::make_server(
+                   {.identity = pair, .client_authority_pem = tls_.client_authority_pem, .bounds = tls_.bounds}));
   use_(std::move(context));
   return end;
 }
 
 Result<std::shared_ptr<const wire::TlsContext>> prepare_node_server(const std::string& state_dir,
-                                                                    const std::string& address,
-                                                                    const std::string& client_authority_pem,
+                                                                    const std::string& address, const NodeTls& tls,
                                                                     WallTime now) {
   SPILLWAY_TRY(authority, wire::CertificateAuthority::open(state_dir + "/pki", now));
   const CertificateRequest serving{.use = CertificateRequest::Use::kServer,
@@ -99,7 +98,8 @@ Result<std::shared_ptr<const wire::TlsContext>> prepare_node_server(const std::s
                                    .organizations = {},
                                    .hosts = {address, "localhost", host_name()}};
   SPILLWAY_TRY(identity, authority.keep("kubelet", serving, now));
-  return wire::TlsContext::make_server({.identity = std::move(identity), .client_authority_pem = client_authority_pem});
+  return wire::TlsContext::make_server(
+      {.identity = std::move(identity), .client_authority_pem = tls.client_authority_pem, .bounds = tls.bounds});
 }
 
 }  // namespace spillway::apps

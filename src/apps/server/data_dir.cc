@@ -31,7 +31,7 @@ Outcome make_data_dir(const std::string& path) {
     return Error{ErrorCode::kForbidden, fmt::format("data directory belongs to user {}", found.st_uid), path};
   }
   if ((found.st_mode & S_IWOTH) != 0) {
-    return Error{ErrorCode::kForbidden, "data directory may be written by everybody; expected mode 0700", path};
+    return Error{ErrorCode::kForbidden, "data directory may be written by all users; expected mode 0700", path};
   }
   return {};
 }

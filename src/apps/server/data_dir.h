@@ -14,7 +14,7 @@ std::string resolve_data_dir(const std::string& given);
 /// Creates it unless it exists. It holds keys and Secrets: it belongs to its owner, and no other user may write to it.
 Outcome make_data_dir(const std::string& path);
 
-/// The database in it.
+/// Path of the database in the directory.
 std::string store_file(const std::string& data_dir);
 
 }  // namespace spillway::apps

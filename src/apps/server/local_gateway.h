@@ -21,7 +21,7 @@ class LocalGateway final : public apiserver::NodeGateway {
   /// `handle` answers for the node until remove_all().
   void add(const std::string& node, Handle handle) { nodes_[node] = std::move(handle); }
 
-  /// The nodes of this process end.
+  /// The nodes of this process have ended.
   void remove_all() { nodes_.clear(); }
 
   /// The gateway for nodes that are not here; null: they cannot be reached.

@@ -145,7 +145,7 @@ Result<Credentials> ServerCertificates::credentials() const {
   return credentials;
 }
 
-void ServerCertificates::tell(WallTime now) {
+void ServerCertificates::set_gauges(WallTime now) {
   for (const auto& [role, end] : ends()) {
     metrics_
         .gauge("apiserver_own_certificate_expiration_seconds",

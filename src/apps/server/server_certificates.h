@@ -43,8 +43,8 @@ class ServerCertificates {
   /// `metrics` must outlive it.
   ServerCertificates(Options options, telemetry::Registry& metrics);
 
-  /// Makes what is missing and renews what ends within a month. True: something is new, credentials() as well. Errors
-  /// name the file; the former certificate is used further, and stays due.
+  /// Creates missing certificates and renews those that expire within a month. True: at least one is new, and
+  /// credentials() returns it. Errors name the file; the former certificate is used further, and stays due.
   Result<bool> refresh(WallTime now);
   /// The time at which refresh() has something to renew.
   WallTime due() const;
@@ -73,11 +73,11 @@ class ServerCertificates {
   /// those.
   const wire::OpensslRequestAuthority& serving_authority() const { return *serving_authority_; }
 
-  /// The cluster's own: signs what nodes show to the API server.
+  /// The cluster's own authority: signs the certificates that nodes show to the API server.
   const wire::OpensslRequestAuthority& client_authority() const { return *client_authority_; }
 
   /// Sets the gauges.
-  void tell(WallTime now);
+  void set_gauges(WallTime now);
   /// Names an expired certificate; empty: none.
   std::string problem(WallTime now) const;
 

@@ -44,7 +44,7 @@ Outcome check_pair(std::string_view flag, const std::string& certificate, const 
   return named_by(flag, wire::end_of({*certificate_pem, *key_pem}));
 }
 
-/// Binds to any free port of the address, and lets go of it.
+/// Binds to any free port of the address, and closes it again.
 Outcome check_address(const std::string& address) {
   sockaddr_in v4{};
   sockaddr_in6 v6{};

@@ -9,13 +9,13 @@
 namespace spillway::apps {
 namespace {
 
-constexpr Duration kLook = milliseconds(100);
+constexpr Duration kCheckEvery = milliseconds(100);
 constexpr Duration kLeaseReleaseTimeout = seconds(2);
 
 }  // namespace
 
-Result<std::unique_ptr<EtcdEnd>> EtcdEnd::open(const cli::EtcdArgs& args, GoOn go_on) {
-  std::unique_ptr<EtcdEnd> end(new EtcdEnd(std::move(go_on)));  // NOLINT: private constructor
+Result<std::unique_ptr<EtcdEnd>> EtcdEnd::open(const cli::EtcdArgs& args, ShouldContinue should_continue) {
+  std::unique_ptr<EtcdEnd> end(new EtcdEnd(std::move(should_continue)));  // NOLINT: private constructor
   const auto post = [&loop = end->loop_](std::move_only_function<void()> task) { loop.post(std::move(task)); };
   SPILLWAY_TRY(store, open_etcd_store(args, {}, post, telemetry::Log(), end->metrics_));
   end->store_ = std::move(store);
@@ -28,11 +28,11 @@ EtcdEnd::~EtcdEnd() {
 
 Outcome EtcdEnd::run_until(const std::function<bool()>& over) {
   while (!over()) {
-    // Ends this run of the loop now and then, to check again.
-    const auto timer = loop_.at(loop_.now().mono + kLook, [this] { loop_.stop(); });
+    // Interrupts the loop at intervals, so that the caller can check again.
+    const auto timer = loop_.at(loop_.now().mono + kCheckEvery, [this] { loop_.stop(); });
     loop_.run({});
     loop_.cancel(timer);
-    stopped_ = stopped_ || !go_on_();
+    stopped_ = stopped_ || !should_continue_();
   }
   if (stopped_) return make_error(ErrorCode::kServiceUnavailable, "interrupted");
   return {};
@@ -41,7 +41,7 @@ Outcome EtcdEnd::run_until(const std::function<bool()>& over) {
 Outcome EtcdEnd::keep_servers_out() {
   const std::string name = fmt::format("{}.{:016x}", store::kCommandName, runtime::entropy());
   roster_ = std::make_unique<store::ServerRoster>(
-      *store_, name, name,  // names unique to this process
+      *store_, name, name,  // names that only this process uses
       store::ServerRoster::Ports{.now = [this] { return loop_.now().mono; },
                                  .after =
                                      [this](Duration time, std::move_only_function<void()> task) {
@@ -68,7 +68,7 @@ void EtcdEnd::give_back() {
   if (!roster_) return;
   const auto done = std::make_shared<bool>(false);
   const Instant until = loop_.now().mono + kLeaseReleaseTimeout;
-  roster_->leave([this, done] {
+  roster_->release([this, done] {
     *done = true;
     loop_.stop();
   });

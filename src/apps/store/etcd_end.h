@@ -22,30 +22,30 @@ class EtcdEnd {
  public:
   static constexpr std::size_t kWritesAtATime = 64;
   /// False: stop.
-  using GoOn = std::function<bool()>;
+  using ShouldContinue = std::function<bool()>;
 
   /// kInvalid, kForbidden, kNotFound: a flag, or a file it names.
-  static Result<std::unique_ptr<EtcdEnd>> open(const cli::EtcdArgs& args, GoOn go_on);
+  static Result<std::unique_ptr<EtcdEnd>> open(const cli::EtcdArgs& args, ShouldContinue should_continue);
   ~EtcdEnd();
   EtcdEnd(const EtcdEnd&) = delete;
   EtcdEnd& operator=(const EtcdEnd&) = delete;
 
-  /// kConflict: a server serves from this etcd. No other one begins from then on. Takes ServerRoster::kGoneAfter where
-  /// one has gone without a word.
+  /// kConflict: an API server uses this etcd. From then on no other one starts. Takes ServerRoster::kGoneAfter if a
+  /// server has ended without signing off.
   Outcome keep_servers_out();
   void give_back();
 
   Result<store::RangeResult> range(store::Range range);
-  /// All of them, or an error: then some may be done. kConflict: a condition did not hold.
+  /// Carries out all writes; after an error some may be done. kConflict: a condition did not hold.
   Outcome write(std::vector<store::Write> writes);
 
  private:
-  explicit EtcdEnd(GoOn go_on) : go_on_(std::move(go_on)) {}
+  explicit EtcdEnd(ShouldContinue should_continue) : should_continue_(std::move(should_continue)) {}
 
-  /// Runs the loop until `over`. kServiceUnavailable: go_on_ has returned false.
+  /// Runs the loop until `over`. kServiceUnavailable: should_continue_ has returned false.
   Outcome run_until(const std::function<bool()>& over);
 
-  GoOn go_on_;
+  ShouldContinue should_continue_;
   telemetry::Registry metrics_;
   runtime::Loop loop_;
   std::unique_ptr<store::Store> store_;

@@ -20,7 +20,8 @@ class ValueCheck {
 };
 
 /// Checks all keys at one revision; etcd's own files are not checked. A server may run meanwhile. Errors: the store
-/// cannot be read, or `go_on` requested a stop.
-Result<store::sqlite::CheckReport> check_etcd_store(const cli::EtcdArgs& args, const store::sqlite::GoOn& go_on);
+/// cannot be read, or `should_continue` requested a stop.
+Result<store::sqlite::CheckReport> check_etcd_store(const cli::EtcdArgs& args,
+                                                    const store::sqlite::ShouldContinue& should_continue);
 
 }  // namespace spillway::apps

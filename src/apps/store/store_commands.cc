@@ -1,4 +1,8 @@
-// `spillway store backup | restore | check | defrag | copy`: what an operator does with a store.
+// `spillway store backup
+// restore
+// check
+// defrag
+// copy`: the commands for an API server's data.
 #include "apps/commands/commands.h"
 #include "apps/process/interruption.h"
 #include "apps/process/process.h"
@@ -52,7 +56,7 @@ class StoreUpkeep {
   auto with_progress(std::string what, Work work) {
     const bool quiet = cli::is_document(command_.output);
     ProgressLine line(std::move(what), quiet ? ProgressLine::Shown::kNever : ProgressLine::Shown::kOnTerminal);
-    return work(sqlite::GoOn([&line](double share) {
+    return work(sqlite::ShouldContinue([&line](double share) {
       line.show(share);
       return Interruption::signal() == 0;
     }));
@@ -84,23 +88,25 @@ class StoreUpkeep {
       return failed(invalid(command_.file, "is a file of the store itself; choose another one"), cli::kExitUsage);
     }
     const auto existing = command_.force ? sqlite::Existing::kReplaced : sqlite::Existing::kKept;
-    const auto report = with_progress("backup", [&](const sqlite::GoOn& go_on) {
-      return sqlite::write_backup(store_, command_.file, existing, go_on);
+    const auto report = with_progress("backup", [&](const sqlite::ShouldContinue& should_continue) {
+      return sqlite::write_backup(store_, command_.file, existing, should_continue);
     });
     if (!report) return failed(report.error());
     print(command_.output, command_.file, *report, took());
     return cli::kExitOk;
   }
 
-  Result<sqlite::CheckReport> look_at(const std::string& file) {
+  Result<sqlite::CheckReport> check_file(const std::string& file) {
     const ValueCheck values;
-    return with_progress("check",
-                         [&](const sqlite::GoOn& go_on) { return sqlite::check_database(file, values, go_on); });
+    return with_progress("check", [&](const sqlite::ShouldContinue& should_continue) {
+      return sqlite::check_database(file, values, should_continue);
+    });
   }
 
   int check_etcd() {
-    const auto report =
-        with_progress("check", [&](const sqlite::GoOn& go_on) { return check_etcd_store(command_.etcd, go_on); });
+    const auto report = with_progress("check", [&](const sqlite::ShouldContinue& should_continue) {
+      return check_etcd_store(command_.etcd, should_continue);
+    });
     if (!report) return failed(report.error());
     print(command_.output, "etcd" + command_.etcd.prefix, *report);
     return report->findings.count() == 0 ? cli::kExitOk : cli::kExitNegative;
@@ -109,7 +115,7 @@ class StoreUpkeep {
   int check() {
     if (!command_.etcd.servers.empty()) return check_etcd();
     const std::string& file = command_.file.empty() ? store_ : command_.file;
-    const auto report = look_at(file);
+    const auto report = check_file(file);
     if (!report) return failed(report.error(), cli::kExitUsage);
     print(command_.output, file, *report);
     return report->findings.count() == 0 ? cli::kExitOk : cli::kExitNegative;
@@ -117,15 +123,15 @@ class StoreUpkeep {
 
   int restore() {
     if (const Outcome may = sqlite::may_restore(store_, command_.force); !may) return failed(may.error());
-    const auto seen = look_at(command_.file);
+    const auto seen = check_file(command_.file);
     if (!seen) return failed(seen.error(), cli::kExitUsage);
     if (seen->findings.count() != 0) {
       print_err("{}", problem_lines(command_.file, seen->findings));
       return failed(invalid(command_.file, "has {} problems; nothing was restored", seen->findings.count()));
     }
     if (const Outcome made = make_data_dir(data_dir_); !made) return failed(made.error());
-    const auto report = with_progress("restore", [&](const sqlite::GoOn& go_on) {
-      return sqlite::restore_database(command_.file, store_, command_.force ? kept_name(store_) : "", go_on);
+    const auto report = with_progress("restore", [&](const sqlite::ShouldContinue& should_continue) {
+      return sqlite::restore_database(command_.file, store_, command_.force ? kept_name(store_) : "", should_continue);
     });
     if (!report) return failed(report.error());
     print(command_.output, store_, *report, took());
@@ -139,7 +145,8 @@ class StoreUpkeep {
   }
 
   int copy() {
-    const auto report = with_progress("copy", [&](const sqlite::GoOn& go_on) { return copy_store(command_, go_on); });
+    const auto report = with_progress(
+        "copy", [&](const sqlite::ShouldContinue& should_continue) { return copy_store(command_, should_continue); });
     if (!report) return copy_failed(report.error());
     print(command_.output, command_.into_etcd ? "etcd" + command_.etcd.prefix : store_, *report, took());
     return cli::kExitOk;
@@ -148,10 +155,10 @@ class StoreUpkeep {
   int copy_failed(const Error& error) {
     const int signal = Interruption::signal();
     if (signal == 0) return failed(error);
-    print_err("spillway: interrupted: {}\n",
-              command_.into_etcd ? "what is in etcd is no whole copy; unless nothing was written yet it is marked, and "
-                                   "no server starts on it"
-                                 : "nothing was changed");
+    print_err("spillway: interrupted: {}\n", command_.into_etcd
+                                                 ? "the copy in etcd is incomplete; it is marked, so that no server "
+                                                   "starts on it, unless nothing was written yet"
+                                                 : "nothing was changed");
     return cli::kExitSignalBase + signal;
   }
 
@@ -162,8 +169,9 @@ class StoreUpkeep {
                 size_text(plan.free));
       std::fflush(stdout);
     };
-    const auto report =
-        with_progress("defrag", [&](const sqlite::GoOn& go_on) { return sqlite::defragment(store_, begin, go_on); });
+    const auto report = with_progress("defrag", [&](const sqlite::ShouldContinue& should_continue) {
+      return sqlite::defragment(store_, begin, should_continue);
+    });
     if (!report) return failed(report.error());
     print(command_.output, store_, *report, took());
     return cli::kExitOk;

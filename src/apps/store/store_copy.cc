@@ -86,12 +86,12 @@ class Copy {
  private:
   Error interrupted() const { return make_error(ErrorCode::kServiceUnavailable, "interrupted"); }
 
-  Outcome told(double share) {
+  Outcome report_progress(double share) {
     share_ = share;
     return progress_(share) ? Outcome() : Outcome(interrupted());
   }
 
-  /// All pages show one state: that of the first one.
+  /// All pages are read at the revision of the first one.
   ReadPage pages_of_etcd() {
     return [this, at = std::optional<store::Revision>()](const std::string& start_after) mutable {
       auto page =
@@ -104,7 +104,7 @@ class Copy {
   Take into(Tally& tally) {
     return [this, &tally](const std::vector<store::Entry>& entries, double share) {
       for (const store::Entry& entry : entries) tally.add(entry);
-      return told(share);
+      return report_progress(share);
     };
   }
 
@@ -113,12 +113,12 @@ class Copy {
     SPILLWAY_TRY_VOID(walk(read, into(found)));
     if (found.objects() == copied.objects() && found.hash() == copied.hash()) return {};
     return make_error(ErrorCode::kConflict,
-                      "the copy is not what was copied: {} objects with hash {}, expected {} with {}", found.objects(),
+                      "the copy differs from the source: {} objects with hash {}, expected {} with {}", found.objects(),
                       found.hash(), copied.objects(), copied.hash());
   }
 
-  CopyReport report_of(const Tally& tally, store::Revision from, store::Revision goes_on, std::string kept) const {
-    return {tally.objects(), tally.bytes(), tally.hash(), from, goes_on, std::move(kept)};
+  CopyReport report_of(const Tally& tally, store::Revision from, store::Revision continues_at, std::string kept) const {
+    return {tally.objects(), tally.bytes(), tally.hash(), from, continues_at, std::move(kept)};
   }
 
   Result<CopyReport> into_file() {
@@ -131,12 +131,12 @@ class Copy {
                  walk(pages_of_etcd(), [&](const std::vector<store::Entry>& entries, double share) -> Outcome {
                    for (const store::Entry& entry : entries) tally.add(entry);
                    SPILLWAY_TRY_VOID(maker->add(entries));
-                   return told(share);
+                   return report_progress(share);
                  }));
     SPILLWAY_TRY_VOID(
         compare(tally, [&](const std::string& start_after) { return maker->read(start_after, kPageKeys); }));
-    SPILLWAY_TRY(goes_on, maker->finish(revision));
-    return report_of(tally, revision, goes_on, kept);
+    SPILLWAY_TRY(continues_at, maker->finish(revision));
+    return report_of(tally, revision, continues_at, kept);
   }
 
   Result<CopyReport> into_etcd() {
@@ -174,7 +174,7 @@ class Copy {
       writes.push_back({std::move(entry.key), std::move(entry.value), store::Revision()});
     }
     SPILLWAY_TRY_VOID(etcd_->write(std::move(writes)));
-    return told(share);
+    return report_progress(share);
   }
 
   /// An error if clients would see revisions fall or objects vanish.
@@ -206,7 +206,7 @@ class Copy {
       std::vector<store::Write> writes;
       for (store::Entry& entry : page.entries) writes.push_back({std::move(entry.key), nullptr, entry.mod_revision});
       SPILLWAY_TRY_VOID(etcd_->write(std::move(writes)));
-      SPILLWAY_TRY_VOID(told(0));
+      SPILLWAY_TRY_VOID(report_progress(0));
     }
   }
 

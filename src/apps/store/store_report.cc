@@ -39,12 +39,12 @@ void print_notes(const std::string& file, const store::sqlite::Findings& notes) 
 }  // namespace
 
 std::string size_text(Bytes bytes) {
-  constexpr std::array<std::string_view, 4> kUnits{"KiB", "MiB", "GiB", "TiB"};
+  constexpr std::array<std::string_view, 4> kUnits{"Ki", "Mi", "Gi", "Ti"};
   if (bytes < kibibytes(1)) return fmt::format("{} B", bytes.count());
   double amount = static_cast<double>(bytes.count()) / 1024;
   std::size_t unit = 0;
   for (; amount >= 1024 && unit + 1 < kUnits.size(); ++unit) amount /= 1024;
-  return fmt::format("{:.1f} {}", amount, kUnits[unit]);
+  return fmt::format("{:.1f}{}", amount, kUnits[unit]);
 }
 
 void print(OutputFormat format, const std::string& file, const store::sqlite::BackupReport& report, Duration took) {
@@ -64,7 +64,7 @@ void print(OutputFormat format, const std::string& file, const store::sqlite::Re
   if (cli::is_document(format)) {
     return print_answer(Json::object({{"file", file},
                                       {"revision", number(report.revision.number())},
-                                      {"nextRevision", number(report.goes_on.number() + 1)},
+                                      {"nextRevision", number(report.continues_at.number() + 1)},
                                       {"objects", number(report.objects)},
                                       {"bytes", Json(report.bytes.count())},
                                       {"kept", report.kept},
@@ -73,7 +73,7 @@ void print(OutputFormat format, const std::string& file, const store::sqlite::Re
   }
   print_out("{}: as of revision {}, {} objects, {}, {:.2f} s; the next write is revision {}\n", file,
             report.revision.number(), report.objects, size_text(report.bytes), in_seconds(took),
-            report.goes_on.number() + 1);
+            report.continues_at.number() + 1);
   if (!report.kept.empty()) print_out("{}: the store that was there\n", report.kept);
 }
 
@@ -137,14 +137,14 @@ void print(OutputFormat format, const std::string& target, const CopyReport& rep
                                       {"bytes", number(report.bytes)},
                                       {"hash", report.hash},
                                       {"sourceRevision", number(report.from.number())},
-                                      {"revision", number(report.goes_on.number())},
+                                      {"revision", number(report.continues_at.number())},
                                       {"kept", report.kept},
                                       {"seconds", Json(in_seconds(took))}}),
                         format);
   }
-  print_out("{}: {} objects, {}, hash {}, as of revision {}, {:.2f} s; it goes on from revision {}\n", target,
+  print_out("{}: {} objects, {}, hash {}, as of revision {}, {:.2f} s; it continues from revision {}\n", target,
             report.objects, size_text(Bytes{static_cast<std::int64_t>(report.bytes)}), report.hash,
-            report.from.number(), in_seconds(took), report.goes_on.number());
+            report.from.number(), in_seconds(took), report.continues_at.number());
   if (!report.kept.empty()) print_out("{}: the store that was there\n", report.kept);
 }
 

@@ -25,7 +25,7 @@ void print(cli::OutputFormat format, const std::string& file, const store::sqlit
 
 void print(cli::OutputFormat format, const std::string& target, const CopyReport& report, Duration took);
 
-/// The problems, one line each.
+/// Problems, one on each line.
 std::string problem_lines(const std::string& file, const store::sqlite::Findings& findings);
 
 }  // namespace spillway::apps

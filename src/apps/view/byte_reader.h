@@ -16,7 +16,7 @@ namespace spillway::apps {
 
 class ByteReader final : private client::Transport::Receiver {
  public:
-  /// `bytes_max`: of one answer.
+  /// `bytes_max`: maximum of one answer.
   ByteReader(runtime::Loop& loop, wire::HttpEndpoint endpoint, std::size_t bytes_max);
   ~ByteReader() override;
   ByteReader(const ByteReader&) = delete;

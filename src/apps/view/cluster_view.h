@@ -48,7 +48,7 @@ void catch_interrupts();
 bool interrupted();
 /// Runs the loop until something stops it, or, once they are caught, until Ctrl-C.
 void run_until_interrupted(runtime::Loop& loop);
-/// Runs the loop for a while; not at all after Ctrl-C.
+/// Runs the loop for this time; returns at once after Ctrl-C.
 void pause_for(runtime::Loop& loop, Duration duration);
 
 }  // namespace spillway::apps

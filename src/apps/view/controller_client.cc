@@ -18,7 +18,7 @@ Result<std::unique_ptr<ControllerClient>> ControllerClient::create(runtime::Loop
   return client;
 }
 
-Result<ControllerClient::Found> ControllerClient::look_for(const std::string& path) {
+Result<ControllerClient::Found> ControllerClient::locate(const std::string& path) {
   const std::size_t slash = args_.lease.find('/');
   if (slash == std::string::npos) return invalid("--lease", "expected NAMESPACE/NAME, got \"{}\"", args_.lease);
   std::string none = "the API server has none";
@@ -58,12 +58,12 @@ Result<wire::HttpEndpoint> ControllerClient::endpoint_of(Found found) const {
 }
 
 Result<wire::HttpEndpoint> ControllerClient::find(const std::string& path) {
-  SPILLWAY_TRY(found, look_for(path));
+  SPILLWAY_TRY(found, locate(path));
   return endpoint_of(std::move(found));
 }
 
 Result<api::Json> ControllerClient::get(const std::string& path) {
-  SPILLWAY_TRY(found, look_for(path));
+  SPILLWAY_TRY(found, locate(path));
   if (found.page) return *std::move(found.page);
   wire::HttpsTransport::Options options;
   SPILLWAY_TRY(endpoint, endpoint_of(std::move(found)));

@@ -30,7 +30,7 @@ class ControllerClient {
   /// kInvalid: a kubeconfig that does not parse.
   static Result<std::unique_ptr<ControllerClient>> create(runtime::Loop& loop, const cli::ControllerTargetArgs& args);
 
-  /// The JSON of a page. kServiceUnavailable: no controller could be asked, or it does not lead.
+  /// The JSON of a page. kServiceUnavailable: no controller answered, or the one that did does not lead.
   Result<api::Json> get(const std::string& path);
 
   /// The endpoint of that page: the API server, or the controller's own server. Errors are those of get().
@@ -51,7 +51,7 @@ class ControllerClient {
     std::string authority;
   };
 
-  Result<Found> look_for(const std::string& path);
+  Result<Found> locate(const std::string& path);
   Result<wire::HttpEndpoint> endpoint_of(Found found) const;
 
   runtime::Loop& loop_;

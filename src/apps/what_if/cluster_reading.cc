@@ -2,6 +2,7 @@
 
 #include "api/json/json.h"
 #include "apps/what_if/what_if_run.h"
+#include "base/alive.h"
 #include "sim/scenario/cluster_import.h"
 
 #include <fmt/format.h>
@@ -12,7 +13,7 @@
 namespace spillway::apps {
 namespace {
 
-constexpr int kPageObjects = 250;  // so that no turn of the loop is about many
+constexpr int kPageObjects = 250;  // keeps each turn of the loop short
 
 /// The continue token in the metadata before a page's items; empty after the last page.
 Result<std::string> continuation_of(std::string_view page) {
@@ -31,10 +32,10 @@ std::string message_of(const api::Response& refusal) {
 
 }  // namespace
 
-/// Hands each answer on in a turn of its own, also that there will be none.
+/// Delivers each answer in a turn of its own, also the one that says that there are no more.
 class ClusterReading::PageSink final : public api::ResponseSink {
  public:
-  explicit PageSink(ClusterReading& reading) : reading_(reading), loop_(reading.loop_), alive_(reading.alive_) {}
+  explicit PageSink(ClusterReading& reading) : reading_(reading), loop_(reading.loop_), alive_(reading.alive_.ref()) {}
 
   PageSink(const PageSink&) = delete;
   PageSink& operator=(const PageSink&) = delete;
@@ -43,9 +44,7 @@ class ClusterReading::PageSink final : public api::ResponseSink {
 
   void on_response(api::Response response) override {
     if (std::exchange(answered_, true)) return;
-    loop_.post([reading = &reading_, weak = alive_, page = std::move(response)] {
-      if (!weak.expired()) reading->on_page(page);
-    });
+    loop_.post(alive_.guard([reading = &reading_, page = std::move(response)] { reading->on_page(page); }));
   }
 
   void on_stream(api::Response /*head*/) override {}
@@ -57,31 +56,29 @@ class ClusterReading::PageSink final : public api::ResponseSink {
  private:
   ClusterReading& reading_;
   runtime::Loop& loop_;
-  std::weak_ptr<bool> alive_;
+  Alive::Ref alive_;
   bool answered_ = false;
 };
 
 ClusterReading::ClusterReading(runtime::Loop& loop, wire::RequestHandler& server, const api::Request& asked,
-                               std::shared_ptr<const api::UserInfo> asker, Limits limits,
+                               std::shared_ptr<const api::UserInfo> requester, Limits limits,
                                std::function<void(Ended)> done)
     : loop_(loop),
       server_(server),
       source_(asked.source),
-      asker_(std::move(asker)),
+      requester_(std::move(requester)),
       limits_(limits),
       done_(std::move(done)) {
   deadline_ = loop_.at(loop_.now().mono + limits_.time_max, [this] {
     deadline_.reset();
     refuse(504, "Timeout", fmt::format("the cluster could not be read in time: {}", kWhatIfInstead));
   });
-  loop_.post([this, weak = std::weak_ptr(alive_)] {
-    if (!weak.expired()) ask();
-  });
+  loop_.post(alive_.guard([this] { ask(); }));
 }
 
 ClusterReading::~ClusterReading() {
   if (deadline_) loop_.cancel(*deadline_);
-  alive_.reset();
+  alive_.end();
   if (asked_) server_.on_abandoned(*asked_);
 }
 
@@ -96,17 +93,17 @@ void ClusterReading::ask() {
   if (!continue_.empty()) request.target += "&continue=" + api::percent_encode(continue_);
   request.headers = {{"accept", "application/json"}, {"user-agent", "spillway-what-if"}};
   request.source = source_;
-  asked_ = server_.on_request({std::move(request), asker_}, std::make_shared<PageSink>(*this));
+  asked_ = server_.on_request({std::move(request), requester_}, std::make_shared<PageSink>(*this));
 }
 
 void ClusterReading::on_page(const api::Response& page) {
   asked_.reset();
   if (!page.ok()) {
-    // A server without that resource, or what is played without as well.
+    // The resource does not exist on that server, or the simulation does not need it.
     if (page.status == 404 || sim::cluster_lists()[list_] == sim::kMeasuredList) return next_list();
     const char* reason = page.status == 403 ? "Forbidden" : "NotPlayed";
     return refuse(page.status, reason,
-                  fmt::format("what is played is what you may read of the cluster: {}", message_of(page)));
+                  fmt::format("a simulation starts from objects that you may read: {}", message_of(page)));
   }
   bytes_ += page.body.size() + 1;
   if (bytes_ > limits_.bytes_max)

@@ -5,6 +5,7 @@
 
 #include "api/exchange/exchange.h"
 #include "apps/process/limited_run.h"
+#include "base/alive.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "runtime/loop.h"
@@ -26,14 +27,14 @@ class ClusterReading {
   };
 
   struct Ended {
-    std::optional<HandedText> lists;  // one a line, for `spillway simulate --from-lists`
+    std::optional<HandedText> lists;  // one answer a line, for `spillway simulate --from-lists`
     api::Response refusal;            // without lists: the server's refusal, or the bound that was exceeded
   };
 
-  /// Reads as the user `asker`, the sender of `asked`. `done` is called once, from a turn of its own, and may destroy
-  /// the reading; never if that is destroyed before. `loop` and `server` must outlive it.
+  /// Reads as the user `requester`, the sender of `asked`. `done` is called once, from a turn of its own, and may
+  /// destroy the reading; never if that is destroyed before. `loop` and `server` must outlive it.
   ClusterReading(runtime::Loop& loop, wire::RequestHandler& server, const api::Request& asked,
-                 std::shared_ptr<const api::UserInfo> asker, Limits limits, std::function<void(Ended)> done);
+                 std::shared_ptr<const api::UserInfo> requester, Limits limits, std::function<void(Ended)> done);
   ~ClusterReading();
   ClusterReading(const ClusterReading&) = delete;
   ClusterReading& operator=(const ClusterReading&) = delete;
@@ -50,7 +51,7 @@ class ClusterReading {
   runtime::Loop& loop_;
   wire::RequestHandler& server_;
   std::string source_;
-  std::shared_ptr<const api::UserInfo> asker_;
+  std::shared_ptr<const api::UserInfo> requester_;
   Limits limits_;
   std::function<void(Ended)> done_;
   std::optional<HandedText> lists_;
@@ -59,7 +60,7 @@ class ClusterReading {
   std::string continue_;  // the continue token of the next page
   std::optional<wire::RequestHandler::Ticket> asked_;
   std::optional<runtime::Loop::TimerId> deadline_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Alive alive_;
 };
 
 }  // namespace spillway::apps

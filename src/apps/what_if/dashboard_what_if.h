@@ -13,7 +13,7 @@
 
 namespace spillway::apps {
 
-class DashboardWhatIf final : public wire::WhatIfPlayer {
+class DashboardWhatIf final : public wire::WhatIfRunner {
  public:
   DashboardWhatIf(runtime::Loop& loop, cli::ClusterArgs api) : loop_(loop), api_(std::move(api)) {}
 

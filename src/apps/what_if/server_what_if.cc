@@ -7,8 +7,8 @@
 
 namespace spillway::apps {
 
-void ServerWhatIf::play(std::uint64_t id, const api::Request& asked, std::shared_ptr<const api::UserInfo> asker,
-                        Done done) {
+void ServerWhatIf::simulate(std::uint64_t id, const api::Request& asked, std::shared_ptr<const api::UserInfo> requester,
+                            Done done) {
   if (server_ == nullptr)
     return done(what_if_refusal(503, "ServiceUnavailable", "the API server does not serve at the moment"));
   const auto question = wire::read_what_if(asked, scheme_);
@@ -19,7 +19,7 @@ void ServerWhatIf::play(std::uint64_t id, const api::Request& asked, std::shared
   id_ = id;
   done_ = std::move(done);
   question_ = *std::move(what_if);
-  reading_ = std::make_unique<ClusterReading>(loop_, *server_, asked, std::move(asker), ClusterReading::Limits{},
+  reading_ = std::make_unique<ClusterReading>(loop_, *server_, asked, std::move(requester), ClusterReading::Limits{},
                                               [this](ClusterReading::Ended ended) { on_read(std::move(ended)); });
 }
 

@@ -1,9 +1,9 @@
-// Plays the questions put to an API server at /ui/what-if. The loop only passes pages of lists on to a file, as for any
-// client; the child, which has nothing but that file and the scenario, does the rest. Thread: loop. Bounds: one at a
-// time, ClusterReading::Limits, LimitedRun::Limits.
+// Runs the what-if simulations that clients request at /ui/what-if. The loop only passes pages of lists on to a file,
+// as for any client; the child, which has nothing but that file and the scenario, does the rest. Thread: loop. Bounds:
+// one at a time, ClusterReading::Limits, LimitedRun::Limits.
 #pragma once
 
-#include "apiserver/ports/future_player.h"
+#include "apiserver/ports/future_simulator.h"
 #include "apps/what_if/cluster_reading.h"
 #include "apps/what_if/what_if_run.h"
 #include "runtime/loop.h"
@@ -15,7 +15,7 @@
 
 namespace spillway::apps {
 
-class ServerWhatIf final : public apiserver::FuturePlayer {
+class ServerWhatIf final : public apiserver::FutureSimulator {
  public:
   /// `scheme`: of the server's origin, "https".
   ServerWhatIf(runtime::Loop& loop, std::string_view scheme) : loop_(loop), scheme_(scheme) {}
@@ -27,9 +27,9 @@ class ServerWhatIf final : public apiserver::FuturePlayer {
   void end();
 
   /// Errors are those of start_what_if(), and 400, 403, 413, 422: an invalid question; 429: another one is being
-  /// played; and the server's answers to `asker` for lists.
-  void play(std::uint64_t id, const api::Request& asked, std::shared_ptr<const api::UserInfo> asker,
-            Done done) override;
+  /// played; and the server's answers to `requester` for lists.
+  void simulate(std::uint64_t id, const api::Request& asked, std::shared_ptr<const api::UserInfo> requester,
+                Done done) override;
   void abandon(std::uint64_t id) override;
 
  private:

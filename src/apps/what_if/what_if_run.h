@@ -1,4 +1,4 @@
-// One question of the dashboard, played: as `spillway simulate` in a child process with limits. Thread: loop. Bounds:
+// One what-if simulation for the dashboard: `spillway simulate` in a child process with limits. Thread: loop. Bounds:
 // LimitedRun::Limits.
 #pragma once
 

@@ -12,7 +12,7 @@ using api::Json;
 
 namespace {
 
-/// nullptr: it is absent or null.
+/// nullptr: the member is absent or null.
 const Json* given_member(const Json& value, std::string_view name) {
   const Json* found = value.find(name);
   return found == nullptr || found->is_null() ? nullptr : found;

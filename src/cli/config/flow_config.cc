@@ -1,6 +1,7 @@
 #include "cli/config/flow_config.h"
 
 #include "policy/flow/built_in.h"
+#include "policy/flow/documents.h"
 #include "yaml/place.h"
 
 #include <fmt/format.h>
@@ -16,9 +17,9 @@ namespace {
 
 using yaml::Place;
 
-constexpr std::string_view kFlowApi = "flowcontrol.apiserver.k8s.io/v1";
-constexpr std::string_view kSchemaKind = "FlowSchema";
-constexpr std::string_view kLevelKind = "PriorityLevelConfiguration";
+using flow::kFlowApi;
+using flow::kLevelKind;
+using flow::kSchemaKind;
 
 /// The words of a member that has to have some.
 Result<std::vector<std::string>> some_words(const Place& around, std::string_view name) {
@@ -33,7 +34,7 @@ Result<std::string> required_text(const Place& around, std::string_view name) {
   return text;
 }
 
-/// metadata.name; the rest of metadata is what a server has added.
+/// metadata.name; other metadata were added by a server.
 Result<std::string> name_of(const Place& object) {
   const Place metadata = object.member("metadata");
   SPILLWAY_TRY_VOID(metadata.check_members(
@@ -155,6 +156,9 @@ Result<flow::Schema> read_schema(const Place& object) {
     schema.rules.push_back(std::move(rule));
     return {};
   }));
+  if (flow::words_of(schema) > flow::kSchemaWordsMax) {
+    return spec.member("rules").wrong(fmt::format("more than {} words", flow::kSchemaWordsMax));
+  }
   return schema;
 }
 
@@ -207,7 +211,7 @@ Result<flow::Level> read_level(const Place& object) {
   level.name = std::move(name);
   const Place spec = object.member("spec");
   SPILLWAY_TRY_VOID(spec.check_members({"type", "limited", "exempt"}));
-  // One level has no limit, and it is built in.
+  // Only one level has no limit, and it is built in.
   SPILLWAY_TRY_VOID(spec.expect("type", "Limited"));
   if (spec.has("exempt")) return spec.member("exempt").wrong("must not be there beside type Limited");
   SPILLWAY_TRY_VOID(read_limited(spec.member("limited"), level));
@@ -232,7 +236,7 @@ Outcome put(std::vector<Named>& all, Named value, const Place& object, std::vect
   return {};
 }
 
-/// Puts what is read into the configuration.
+/// Adds the parsed object to the configuration.
 class FlowReader {
  public:
   explicit FlowReader(flow::Configuration& into) : into_(into) {}

@@ -14,8 +14,8 @@
 
 namespace spillway::cli {
 
-inline constexpr std::size_t kFlowSchemasMax = 256;
-inline constexpr std::size_t kFlowLevelsMax = 64;
+inline constexpr std::size_t kFlowSchemasMax = flow::kSchemasMax;
+inline constexpr std::size_t kFlowLevelsMax = flow::kLevelsMax;
 
 /// The built-in configuration, changed by the file, which is read with `read`. kInvalid: the mistake and its place; the
 /// objects "exempt" and "catch-all" keep their values.

@@ -15,7 +15,7 @@ inline constexpr std::string_view kQueueSort = "PrioritySort";
 inline constexpr std::string_view kBinder = "DefaultBinder";
 inline constexpr std::string_view kPreemption = "DefaultPreemption";
 
-/// A plug-in of the default profile, and what of it can be switched here.
+/// A plug-in of the default profile, and the extension points where it can be switched.
 struct KnownPlugin {
   std::string_view name;
   std::optional<scheduling::Filter> filter;

@@ -199,7 +199,7 @@ class Reader {
 
  private:
   std::string at(const std::string& path) const {
-    std::string place;  // as origins have it: "generic[leaderElection][leaderElect]"
+    std::string place;  // origin of a value: "generic[leaderElection][leaderElect]"
     for (std::size_t begin = 0; begin < path.size();) {
       const std::size_t end = std::min(path.find('.', begin), path.size());
       place += begin == 0 ? path.substr(0, end) : "[" + path.substr(begin, end - begin) + "]";

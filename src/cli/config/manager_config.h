@@ -25,7 +25,7 @@ struct ManagerFlags {
 /// An empty document gives no flags, nor does a member without a value.
 ManagerFlags manager_flags(const std::string& file, const yaml::Document& document);
 
-/// The configuration in effect as such a document.
+/// The configuration in effect as a document.
 api::Json manager_configuration(const ControllerCommand& command);
 
 }  // namespace spillway::cli

@@ -108,7 +108,7 @@ void warn_of_share(const Place& top, SchedulerConfig& into) {
   const auto warn = [&into](const Place& place) {
     if (!place.has(kShare)) return;
     into.warnings.push_back(
-        place.member(kShare).wrong("without extenders all nodes are looked at: has no effect here").text());
+        place.member(kShare).wrong("without extenders all nodes are checked: has no effect here").text());
   };
   warn(top);
   static_cast<void>(top.for_each("profiles", [&warn](const Place& each) {

@@ -22,7 +22,7 @@ namespace spillway::cli {
 inline constexpr std::size_t kSchedulerProfilesMax = 16;
 
 struct SchedulerConfig {
-  std::vector<scheduling::Profile> profiles{scheduling::Profile()};  // at least one, each of another scheduler
+  std::vector<scheduling::Profile> profiles{scheduling::Profile()};  // at least one, each with another scheduler name
   scheduling::Backoff backoff;
   Duration claims_timeout = seconds(600);  // VolumeBindingArgs: how long a placed pod waits for its claims
   std::string kubeconfig;                  // clientConnection; empty: not given
@@ -31,7 +31,7 @@ struct SchedulerConfig {
   std::vector<std::string> warnings;  // "FILE:LINE: MEMBER: has no effect here"
 };
 
-/// kInvalid: what is wrong, and where.
+/// kInvalid: the mistake and its place.
 Result<SchedulerConfig> read_scheduler_config(const std::string& file, const yaml::Document& document);
 
 }  // namespace spillway::cli

@@ -46,7 +46,7 @@ Json words(const std::vector<std::string>& list) {
 struct PluginState {
   bool filters = false;
   std::int64_t weight = 0;  // 0: gives no score
-  bool is_on = false;       // at one point at least
+  bool is_on = false;       // enabled at one extension point at least
 };
 
 PluginState state_of(const KnownPlugin& plugin, const Profile& profile) {
@@ -243,7 +243,7 @@ Json extender_document(const scheduling::Extender& extender, const ExtenderTls& 
   put(out, "bindVerb", extender.bind_verb);
   if (extender.weight != 0) out["weight"] = extender.weight;
   out["enableHTTPS"] = tls.enabled;
-  if (Json told = tls_document(tls, keys); !told.if_object()->empty()) out["tlsConfig"] = std::move(told);
+  if (Json members = tls_document(tls, keys); !members.if_object()->empty()) out["tlsConfig"] = std::move(members);
   out["httpTimeout"] = api::format_duration(extender.timeout);
   out["nodeCacheCapable"] = extender.knows_nodes;
   if (!extender.resources.empty()) {

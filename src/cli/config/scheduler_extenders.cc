@@ -61,7 +61,7 @@ Outcome read_verbs(const Place& place, Extender& into) {
   for (const auto& [name, verb] : verbs) {
     SPILLWAY_TRY_VOID(read_text(place, name, *verb));
     const bool fits = std::ranges::all_of(*verb, [](char c) { return c > ' ' && c < 0x7f && c != '#'; });
-    if (!fits) return place.member(name).wrong("expected what follows the URL, without blanks");
+    if (!fits) return place.member(name).wrong("expected a path behind the URL, without blanks");
   }
   return {};
 }

@@ -25,7 +25,7 @@ struct ExtenderTls {
   std::string certificate_pem;
   std::string key_file;
   std::string key_pem;
-  std::string where;  // "FILE:LINE: extenders[0]", for what is wrong with files
+  std::string where;  // "FILE:LINE: extenders[0]", place for errors about files
 
   friend bool operator==(const ExtenderTls&, const ExtenderTls&) = default;
 };
@@ -38,7 +38,7 @@ struct ExtenderSet {
   friend bool operator==(const ExtenderSet&, const ExtenderSet&) = default;
 };
 
-/// `extenders` of the configuration. kInvalid: what is wrong, and where.
+/// Parses `extenders` of the configuration. kInvalid: the mistake and its place.
 Result<ExtenderSet> read_extenders(const yaml::Place& top);
 /// As upstream, the extenders' ignored resources replace those of the arguments of NodeResourcesFit.
 void ignore_managed(const ExtenderSet& extenders, std::vector<scheduling::Profile>& profiles);

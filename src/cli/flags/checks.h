@@ -19,13 +19,13 @@ namespace spillway::cli {
 // The description of each is the form of the flag's value: "a|b", "0..64", "NUMBER". Its error names the expected form
 // and the given value.
 
-/// The value is one of these words.
+/// Accepts only these words.
 CLI::Validator one_of(std::vector<std::string> words);
 
-/// The same for an enumeration, to be given to transform(): the word becomes the number beside it.
+/// Accepts the words of an enumeration, for transform(): each becomes the number beside it.
 CLI::Validator choice_of(std::vector<std::pair<std::string, int>> words);
 
-/// A number, both ends included.
+/// Accepts a number between both, inclusive.
 CLI::Validator between(std::int64_t least, std::int64_t most);
 CLI::Validator between_shares(double least, double most);
 

@@ -51,7 +51,7 @@ void define_top(Commands& commands) {
       ->type_name("nodes|node/NAME")
       ->expected(0, 2)
       ->default_str("all nodes, those in trouble first");
-  app.add_option("-l,--selector", top->selector, "Only nodes with these labels, as kubectl takes it")
+  app.add_option("-l,--selector", top->selector, "Show only nodes with these labels (a selector as in kubectl)")
       ->type_name("LABELS");
   add_parsed(
       app, "--sort-by", top->sort, parse_sort,
@@ -106,10 +106,11 @@ void define_watch(Commands& commands) {
   add_output(app, watch->output);
   add_colour(app, watch->colour);
   app.footer(
-      "Works with any cluster, by its events: evictions, preemptions, refusals, pressure, taints, deletions. Where "
-      "agents\n"
-      "and controllers of Spillway answer, it adds their reasons, decisions in the shadow, and states and holds of "
-      "zones.\n"
+      "Works with any cluster, by its events: evictions, preemptions, refusals, crash loops, pressure, taints, "
+      "deletions.\n"
+      "Where agents and controllers of Spillway answer, it adds their reasons, decisions in the shadow, and states "
+      "and\n"
+      "holds of zones. With --since, the past comes first, in order of time.\n"
       "It needs the right to list and watch events; nodes, nodes/proxy and the controllers' pages are left out where "
       "they\n"
       "are refused. A lost connection is made again. With -o json, each line is one object.\n"
@@ -172,7 +173,7 @@ void add_controller_target(CLI::App& app, ControllerTargetArgs& args) {
   add_client_api(app, args.api);
   app.add_option("--controller", args.controller, "URL of the controller that leads")
       ->type_name("URL")
-      ->default_str("the API server is asked, then the lease");
+      ->default_str("the API server first, then the lease");
   app.add_option("--lease", args.lease, "Lease of the controllers")->type_name("NAMESPACE/NAME")->capture_default_str();
 }
 

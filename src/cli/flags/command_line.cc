@@ -1,6 +1,7 @@
 #include "cli/flags/command_line.h"
 
 #include "base/edit_distance.h"
+#include "base/version.h"
 #include "cli/flags/checks.h"
 #include "cli/flags/commands.h"
 #include "cli/flags/completion.h"
@@ -9,6 +10,7 @@
 #include "cli/flags/help_topics.h"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <span>
@@ -111,7 +113,7 @@ class Parser {
         "spillway help exit-codes lists the exit codes.");
     app_.set_help_flag("-h,--help", "Show this help and exit; of a command with many flags, the most used ones");
     app_.set_help_all_flag("--help-all", "Show all flags and exit");
-    app_.set_version_flag("-v,--version", "spillway " SPILLWAY_VERSION, "Show the version and exit");
+    app_.set_version_flag("-v,--version", fmt::format("spillway {}", program_version()), "Show the version and exit");
     add_log(app_, log_);
     define_process_commands(commands_);
     define_proxy(commands_);

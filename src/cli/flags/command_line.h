@@ -31,7 +31,7 @@ inline constexpr int kExitSignalBase = 128;  // plus the number of the signal th
 struct LogArgs {
   telemetry::Level level = telemetry::Level::kInfo;
   telemetry::LogFormat format = telemetry::LogFormat::kLogfmt;
-  bool given = false;  // one of the two was on the command line
+  bool given = false;  // one of the two flags was on the command line
 };
 
 /// The destination of spans, and the requests that have some.
@@ -56,7 +56,7 @@ struct NodeArgs {
   std::optional<Bytes> memory;  // the slice's; nullopt: the whole machine
   std::optional<std::int64_t> pids_max;
   eviction::MemoryWatch memory_watch;
-  Bytes recording_max = mebibytes(64);  // for one node's recording; 0: none
+  Bytes recording_max = mebibytes(64);  // bytes of one node's recording; 0: none
   std::string state_dir;
   std::string process_isolation = "namespaces";  // "none": pods are processes like any other
   std::string status_compat;                     // "v1.12": as agents up to it report; empty: as today's
@@ -160,11 +160,11 @@ struct EtcdArgs {
   std::string certificate_file;  // empty: the client shows none
   std::string key_file;
   std::string username;       // empty: none
-  std::string password_file;  // its first line is the user's password
+  std::string password_file;  // its first line is the password
   bool insecure = false;      // plain HTTP to other machines
   std::int64_t lease_reuse_seconds = 60;
   std::vector<EtcdOverride> overrides;          // an API server's
-  std::optional<Duration> compaction_interval;  // so much history is kept; nullopt: the default; 0: all of it
+  std::optional<Duration> compaction_interval;  // time for which history is kept; nullopt: the default; 0: all of it
 };
 
 /// The audit log of the API server. Sizes and counts of 0 are as described.
@@ -202,7 +202,7 @@ struct ServingArgs {
   std::string token_signing_key_file;        // signs service accounts' tokens; empty: DATA_DIR/pki/sa.key
   std::vector<std::string> token_key_files;  // further keys whose tokens are accepted
   std::string client_ca_file;                // accepted client certificate authorities, besides ours; empty: none
-  std::string tls_certificate_file;          // shown to clients; empty: one of our own
+  std::string tls_certificate_file;          // certificate shown to clients; empty: one that the server makes
   std::string tls_key_file;                  // the key of that certificate
   bool insecure_http = false;
   bool http2_off = false;
@@ -217,7 +217,7 @@ struct ServingArgs {
   std::string admission_config_file;       // configuration of admission plug-ins; empty: none
   AuditArgs audit;
   FlowArgs flow;
-  std::string storage_media_type;    // empty: as what the store holds
+  std::string storage_media_type;    // empty: the form of the first stored objects
   bool drop_unknown_fields = false;  // removed from stored values when they are written
   Duration event_ttl = hours(1);
   bool what_if = true;  // futures are played for the page at /ui/
@@ -266,7 +266,8 @@ struct UpCommand {
   DnsArgs dns;
   RuntimeArgs runtime;
   bool print_config = false;
-  std::string proxy = "auto";  // on, off
+  std::string proxy = "auto";          // on, off
+  std::string load_balancer = "auto";  // or off
   TraceArgs trace;
 };
 
@@ -283,7 +284,7 @@ struct CompanionArgs {
   std::string kubelet_authority;  // a PEM file; empty: certificates of a kubelet on loopback are not verified
   bool pods_from_kubelet = false;
   Duration shadow_window = minutes(1);
-  std::string pages_address = "127.0.0.1:10270";  // for its own pages; empty: none
+  std::string pages_address = "127.0.0.1:10270";  // address of its own pages; empty: none
   std::string root_dir = "/var/lib/kubelet";      // the kubelet's
 
   friend bool operator==(const CompanionArgs&, const CompanionArgs&) = default;
@@ -328,7 +329,7 @@ struct ControllerCommand {
   std::string controllers = "*";
   bool shadow = false;
   std::string recording_dir;            // the folder above its recording; empty: none
-  Bytes recording_max = mebibytes(64);  // for its recording; 0: none
+  Bytes recording_max = mebibytes(64);  // bytes of its recording; 0: none
   bool beside_stock = false;  // the stock controllers of the same names are switched off, though their process runs
   ControllerArgs controller;
 };
@@ -343,8 +344,9 @@ inline constexpr std::uint16_t kSchedulerPort = 10259;
 
 struct SchedulerCommand {
   ClusterArgs api;
-  std::string config;                                         // a KubeSchedulerConfiguration; empty: none
-  std::string write_config_to;                                // write the one in effect there, and end; empty: no
+  std::string config;  // a KubeSchedulerConfiguration; empty: none
+  // file to which the effective configuration is written; empty: none
+  std::string write_config_to;
   ProcessServingArgs serving{.secure_port = kSchedulerPort};  // kube-scheduler's port by default
   LeaderElectionArgs leader_election = scheduler_election();  // without a file
   Duration unschedulable_max = minutes(5);  // after that a refused pod is tried again, even without a change
@@ -411,7 +413,7 @@ struct EndPodsCommand {
   std::vector<std::string> directories;
 };
 
-/// A memory hog that stops by itself.
+/// Options of a process that takes memory and ends by itself.
 struct StressCommand {
   Bytes memory;
   Bytes rate_per_second;  // zero: as fast as possible
@@ -429,10 +431,18 @@ constexpr bool is_document(OutputFormat format) {
 /// The program that a KubeletConfiguration is meant for.
 enum class LintedProgram { kAgent, kKubelet };
 
+/// Two versions 1.`older` and 1.`newer` of Kubernetes.
+struct VersionStep {
+  int older = 0;
+  int newer = 0;
+};
+
 /// Checks the effect of a KubeletConfiguration on a machine. Absent sizes: this machine's.
 struct LintCommand {
-  std::vector<std::string> files;  // each on its own; "-": standard input
+  std::vector<std::string> files;  // files, each checked on its own; "-": standard input
   LintedProgram program = LintedProgram::kAgent;
+  std::optional<VersionStep> versions;  // present: report the changes between them in place of the effects
+  std::vector<std::string> flag_files;  // files with flags of the kubelet, for the same report
   std::optional<Bytes> memory;
   std::optional<Bytes> disk;
   OutputFormat output = OutputFormat::kText;
@@ -459,29 +469,29 @@ struct ExplainCommand {
   std::string name_space;  // the pod's or workload's; empty: the context's, or default
   ControllerTargetArgs target;
   std::optional<std::string> journal;  // a journal file in place of the cluster
-  std::string node;                    // ask this one only
+  std::string node;                    // node that is queried alone
   std::string scheduler_config;        // a KubeSchedulerConfiguration file; empty: the default profile
   OutputFormat output = OutputFormat::kText;
   Colour colour = Colour::kAuto;
 };
 
-/// Fetches what a node or a controller recorded.
+/// Options of fetching a recording of a node or a controller.
 struct RecordCommand {
   enum class Of { kNode, kController };
 
   Of of = Of::kNode;
-  std::string node;       // its name; empty: `directory` is used
+  std::string node;       // name of the node; empty: `directory` is used
   std::string directory;  // a directory of this machine; empty: the recording is fetched
   ControllerTargetArgs target;
   std::string kept;   // a copy; empty: the ring
-  std::string file;   // to be written
-  bool list = false;  // only the copies there are
+  std::string file;   // file to be written
+  bool list = false;  // list the saved copies only
 };
 
 /// Replays a recording.
 struct ReplayCommand {
   std::string file;
-  std::string config;  // empty: its own; of a controller: members of config: of a scenario
+  std::string config;  // empty: the recorded configuration; of a controller: members of config: of a scenario
   OutputFormat output = OutputFormat::kText;
 };
 
@@ -500,11 +510,11 @@ struct DoctorCommand {
 struct TopCommand {
   enum class Sort { kNear, kName, kMemory };
 
-  std::string node;      // empty: all of them
+  std::string node;      // empty: all nodes
   std::string selector;  // label selector for nodes; empty: all of them
   Sort sort = Sort::kNear;
   bool watch = false;
-  Duration interval = seconds(2);  // between the end of one refresh and the next
+  Duration interval = seconds(2);  // time between the end of one refresh and the next
   ClusterArgs api;
   OutputFormat output = OutputFormat::kText;
   Colour colour = Colour::kAuto;
@@ -577,7 +587,7 @@ struct AdviseCommand {
   std::vector<std::string> system_reserved;   // quantities of memory
   std::vector<std::string> brakes;            // "on", "off"
   std::vector<std::string> configs;           // files with members of config: of a scenario
-  std::uint64_t seeds = 1;                    // each scenario under so many, from its own or 1 on
+  std::uint64_t seeds = 1;                    // number of seeds for each scenario, from its own or 1 on
   bool from_cluster = false;
   ClusterArgs api;
   OutputFormat output = OutputFormat::kText;
@@ -587,7 +597,7 @@ struct SwarmCommand {
   SeedRange seeds;
   std::uint64_t first_seed = 1;       // unless the range has it
   std::optional<std::uint64_t> only;  // replay this one, with its log
-  std::int32_t jobs = 0;              // at a time; 0: one per processor
+  std::int32_t jobs = 0;              // seeds at a time; 0: one for each processor
   std::uint64_t minimise_runs = 400;  // for reducing the first failing seed; 0: not reduced
   std::string write;                  // file for the small scenario; empty: it is printed
   OutputFormat output = OutputFormat::kText;

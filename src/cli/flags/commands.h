@@ -20,7 +20,7 @@ class Commands {
 
   CLI::App& add(const std::string& name, const std::string& help);
 
-  /// Chosen when its name was given: `args` as they are then.
+  /// Set when the command's name was given, with the values of its flags.
   template <typename Args>
   void choose(CLI::App& app, const std::shared_ptr<Args>& args) {
     on_chosen(app, [args]() -> Command { return *args; });
@@ -44,12 +44,12 @@ class Commands {
 /// up, apiserver, agent, controller, scheduler.
 void define_process_commands(Commands& commands);
 void define_proxy(Commands& commands);
-/// demo, doctor, stress, lint, simulate, advise, swarm: what needs no cluster.
+/// Adds demo, doctor, stress, lint, simulate, advise, swarm: commands that need no cluster.
 void define_offline_commands(Commands& commands);
 void define_explain(Commands& commands);
 /// record, replay.
 void define_recording_commands(Commands& commands);
-/// completion. `shell`: the shell of the requested script; stays empty otherwise.
+/// Adds `completion`. `shell`: the shell of the requested script; stays empty otherwise.
 void define_completion(Commands& commands, std::string& shell);
 /// top, watch, zones, hold, resume, dashboard.
 void define_cluster_commands(Commands& commands);

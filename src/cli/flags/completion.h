@@ -12,11 +12,11 @@ class App;
 
 namespace spillway::cli {
 
-/// The word by which the scripts ask.
+/// The hidden command that the shell scripts call.
 inline constexpr std::string_view kCompleteWord = "__complete";
 
-/// One line each: the word, a tab, what it is. ":file" or ":directory" alone: names of such. `words`: those behind the
-/// program's name; the last one is unfinished, and may be empty.
+/// Completions, one a line: the word, a tab, its description. ":file" or ":directory" alone: the shell completes names.
+/// `words`: those behind the program's name; the last one is unfinished, and may be empty.
 std::string completions(const CLI::App& root, std::span<const char* const> words);
 
 /// The script for "bash", "zsh" or "fish".

@@ -18,7 +18,7 @@ void add_optional_brake(CLI::App& app, const std::string& flag, Duration& into, 
 }
 
 void add_brakes(CLI::App& app, BrakeArgs& args) {
-  // The same form for all four: a limit of the cluster, then limits of each zone and of each owner.
+  // The form of all four flags: a limit of the cluster, then limits of each zone and of each owner.
   const auto add_limit = [&app](const char* flag, std::string& into, const char* counted) {
     app.add_option(flag, into, fmt::format("Brake: limit the number of {} within a window", counted))
         ->type_name("ACTS/DURATION[,zone=ACTS/DURATION][,owner=ACTS/DURATION]");
@@ -98,7 +98,7 @@ constexpr StockFlag kOtherFlags[] = {{"--authentication-kubeconfig", kByDelegati
                                      {"--service-account-private-key-file", kNotHere},
                                      {"--use-service-account-credentials", kByKubeconfig}};
 
-/// "NAME=true,NAME=false". What decides the eviction mode counts; other gates are of no effect.
+/// "NAME=true,NAME=false". The gate of the eviction mode counts; other gates have no effect.
 Outcome take_gates(const std::string& text, ControllerCommand& command) {
   for (const std::string& gate : CLI::detail::split(text, ',')) {
     const std::size_t equals = gate.find('=');
@@ -283,7 +283,7 @@ void add_controller(CLI::App& app, ControllerArgs& args) {
                  "taint: NoExecute taints and tolerations; timeout: --pod-eviction-timeout, the default of --compat "
                  "v1.7")
       ->check(one_of({"taint", "timeout"}))
-      ->trigger_on_parse()  // the last one of the flags with the same meaning counts
+      ->trigger_on_parse()  // the last one of several flags with the same meaning counts
       ->default_str(eviction_mode_of(args));
   app.add_option("--cloud-instance-check-command", args.cloud_instance_check_command,
                  "Program that reports (as JSON) which machines of nodes that are not Ready were deleted or shut down")

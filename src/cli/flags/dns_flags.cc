@@ -15,7 +15,7 @@ constexpr std::size_t kServersMax = 15;  // as CoreDNS: more are of no use
 constexpr std::uint32_t kTtlMaxSeconds = 3600;
 constexpr std::size_t kDomainMax = 200;  // leaves room for the names of a Service and its namespace
 
-/// "ADDRESS:PORT", "[ADDRESS]:PORT"; "ADDRESS" if there is a port to take instead.
+/// "ADDRESS:PORT", "[ADDRESS]:PORT"; "ADDRESS" if there is a default port.
 Result<ListenPlace> parse_place(const std::string& text, std::optional<std::uint16_t> port) {
   if (port && api::parse_ip(text)) return ListenPlace{text, *port};
   const std::size_t colon = text.rfind(':');

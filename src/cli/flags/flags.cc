@@ -138,7 +138,7 @@ Result<std::optional<Duration>> parse_compaction_interval(const std::string& tex
   return std::optional<Duration>(interval);
 }
 
-/// The host of "http://HOST:PORT"; empty: it is no such URL.
+/// The host in "http://HOST:PORT"; empty: the text is not such a URL.
 std::string_view plain_host(std::string_view url) {
   constexpr std::string_view kScheme = "http://";
   if (!url.starts_with(kScheme)) return {};

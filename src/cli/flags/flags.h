@@ -28,7 +28,7 @@ using Take = std::function<Outcome(const std::string&)>;
 CLI::Option* add_taken(CLI::App& app, const std::string& flag, const Take& take, const std::string& help,
                        const std::string& type, const std::string& shown_default);
 
-/// The same for a parser of our own: text → Result<T>.
+/// Adds a flag with a parser of our own: text → Result<T>.
 template <typename T, typename Parse>
 CLI::Option* add_parsed(CLI::App& app, const std::string& flag, T& into, Parse parse, const std::string& help,
                         const std::string& type, const std::string& shown_default) {
@@ -42,7 +42,7 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& flag, T& into, Parse p
       help, type, shown_default);
 }
 
-// kInvalid: what was expected, with the text that was given.
+// kInvalid: the expected form, and the text that was given.
 Result<Duration> parse_positive_duration(const std::string& text);
 Result<Duration> parse_duration_from_zero(const std::string& text);
 Result<std::optional<Duration>> parse_optional_duration(const std::string& text);
@@ -65,7 +65,7 @@ void add_log(CLI::App& app, LogArgs& args);
 void add_serving(CLI::App& app, ServingArgs& args);
 /// --etcd-servers, and how to reach them. check_etcd() after they are parsed.
 void add_etcd(CLI::App& app, EtcdArgs& args);
-/// The same without --etcd-servers.
+/// As above, without --etcd-servers.
 void add_etcd_access(CLI::App& app, EtcdArgs& args);
 /// Throws CLI::ValidationError.
 void check_etcd(const EtcdArgs& args);
@@ -92,14 +92,14 @@ void add_process_serving(CLI::App& app, ProcessServingArgs& args);
 /// Flags of kube-scheduler for authentication, authorization, profiling, rates and gates, which change nothing here.
 void add_stock_scheduler_flags(CLI::App& app, SchedulerCommand& command);
 void add_controller_target(CLI::App& app, ControllerTargetArgs& args);
-/// The same of a command for people, which finds a kubeconfig by itself.
+/// As above, for a command that finds a kubeconfig by itself.
 void add_client_api(CLI::App& app, ClusterArgs& args);
 void add_controller(CLI::App& app, ControllerArgs& args);
 void add_leader_election(CLI::App& app, LeaderElectionArgs& args);
 /// --recording-max-size; `what`: the recorded thing, for the help.
 void add_recording_size(CLI::App& app, Bytes& size, const std::string& what);
 void add_output(CLI::App& app, OutputFormat& output);
-/// The same of a command whose table has a wide form.
+/// As above, for a command whose table has a wide form.
 void add_table_output(CLI::App& app, OutputFormat& output);
 void add_colour(CLI::App& app, Colour& colour);
 

@@ -33,6 +33,43 @@ std::string in_columns(std::string_view left, std::string_view right) {
   return text.substr(0, text.find_last_not_of(' ') + 1) + "\n";
 }
 
+/// The lines of one paragraph: as they are if each fits into kWidth columns.
+std::string filled_paragraph(std::string paragraph) {
+  std::size_t longest = 0;
+  for (std::size_t at = 0; at <= paragraph.size();) {
+    const std::size_t end = std::min(paragraph.find('\n', at), paragraph.size());
+    longest = std::max(longest, end - at);
+    at = end + 1;
+  }
+  if (longest <= kWidth) return paragraph;
+  std::ranges::replace(paragraph, '\n', ' ');
+  for (std::size_t begin = 0; paragraph.size() - begin > kWidth;) {
+    const std::size_t cut = paragraph.rfind(' ', begin + kWidth);
+    if (cut == std::string::npos || cut <= begin) break;
+    paragraph[cut] = '\n';
+    begin = cut + 1;
+  }
+  return paragraph;
+}
+
+/// Breaks the text into lines of at most kWidth columns, at blanks. A paragraph with a longer line is filled anew;
+/// empty lines, indented lines and lines that begin with "Exit codes" begin a paragraph.
+std::string in_paragraphs(std::string_view text) {
+  std::vector<std::string> paragraphs;
+  bool is_new = true;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = text.substr(at, end - at);
+    is_new = is_new || line.empty() || line.starts_with(' ') || line.starts_with("Exit codes");
+    is_new ? paragraphs.emplace_back(line) : paragraphs.back() += "\n" + std::string(line);
+    is_new = line.empty() || line.starts_with(' ');
+    at = end + 1;
+  }
+  std::string filled;
+  for (std::string& paragraph : paragraphs) filled += filled_paragraph(std::move(paragraph)) + "\n";
+  return filled;
+}
+
 std::string label_of(const CLI::Option& option) {
   const std::string type = value_words(option);
   return type.empty() || type == "TEXT" || type == "FILE" ? option.get_name(true, false) : type;
@@ -92,7 +129,7 @@ class HelpText final : public CLI::Formatter {
     return usage + " [FLAGS]\n\n";
   }
 
-  std::string make_description(const CLI::App* app) const override { return app->get_description() + "\n"; }
+  std::string make_description(const CLI::App* app) const override { return in_paragraphs(app->get_description()); }
 
   std::string make_positionals(const CLI::App* app) const override {
     const auto options = app->get_options([](const CLI::Option* each) { return each->get_positional(); });
@@ -133,7 +170,7 @@ class HelpText final : public CLI::Formatter {
   }
 
   std::string make_footer(const CLI::App* app) const override {
-    const std::string footer = CLI::Formatter::make_footer(app);
+    const std::string footer = in_paragraphs(CLI::Formatter::make_footer(app));
     if (app->get_parent() == nullptr) return footer;
     return footer + "Every command also takes --log-level and --log-format. All exit codes: spillway help exit-codes\n";
   }

@@ -179,10 +179,11 @@ constexpr HelpExample kReplay[] = {
     {"spillway replay n1.recording --config other.yaml", "Decisions of another configuration"},
     {"spillway replay n1.recording -o json", "The same for a program"}};
 
-constexpr HelpExample kLint[] = {{"spillway lint /var/lib/kubelet/config.yaml", "Check the configuration of a node"},
-                                 {"spillway lint --memory 4Gi kubelet.yaml", "For a node with 4Gi of memory"},
-                                 {"kubectl get --raw /api/v1/nodes/n1/proxy/configz | spillway lint --for kubelet -",
-                                  "Check the configuration of a running kubelet"}};
+constexpr HelpExample kLint[] = {
+    {"spillway lint /var/lib/kubelet/config.yaml", "Check the configuration of a node"},
+    {"spillway lint --for kubelet --version 1.32..1.36 kubelet.yaml", "List the changes that an upgrade brings"},
+    {"kubectl get --raw /api/v1/nodes/n1/proxy/configz | spillway lint --for kubelet -",
+     "Check the configuration of a running kubelet"}};
 
 constexpr HelpExample kImages[] = {{"sudo spillway images list", "Images on this machine"},
                                    {"sudo spillway images import web.tar", "Load an archive of `docker save`"},

@@ -2,11 +2,13 @@
 // KubeletConfiguration, and those that change nothing here and are taken with a warning. Source: Kubernetes docs,
 // "kubelet" (command-line reference, v1.32).
 #include "api/json/json.h"
+#include "base/followed_version.h"
 #include "cli/flags/checks.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/help_text.h"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
@@ -43,8 +45,6 @@ constexpr StockFlag kOtherKubeletFlags[] = {
     {"--contention-profiling", kPages},
     {"--cpu-manager-reconcile-period", "cpusets are written when they change"},
     {"--enable-load-reader", kNoAdvisor},
-    {"--event-burst", kPacing},
-    {"--event-qps", kPacing},
     {"--event-storage-age-limit", kNoAdvisor},
     {"--event-storage-event-limit", kNoAdvisor},
     {"--exit-on-lock-contention", kOneLock},
@@ -53,8 +53,6 @@ constexpr StockFlag kOtherKubeletFlags[] = {
     {"--global-housekeeping-interval", kOwnSampling},
     {"--hairpin-mode", "the network of pods is the runtime's, or that of the CNI plug-ins"},
     {"--housekeeping-interval", kOwnSampling},
-    {"--http-check-frequency", kNotYet},
-    {"--image-service-endpoint", "images are asked for at --container-runtime-endpoint"},
     {"--kube-api-burst", kPacing},
     {"--kube-api-content-type", "the agent speaks JSON with the API server"},
     {"--kube-api-qps", kPacing},
@@ -67,8 +65,6 @@ constexpr StockFlag kOtherKubeletFlags[] = {
     {"--logging-format", kByLogFlags},
     {"--machine-id-file", kNoAdvisor},
     {"--make-iptables-util-chains", kNoTables},
-    {"--manifest-url", kNotYet},
-    {"--manifest-url-header", kNotYet},
     {"--max-housekeeping-interval", kOwnSampling},
     {"--max-open-files", "the limit is that of the unit (LimitNOFILE)"},
     {"--maximum-dead-containers", kCleanup},
@@ -77,8 +73,7 @@ constexpr StockFlag kOtherKubeletFlags[] = {
     {"--pod-cidr", "the range of a node is in its object"},
     {"--pod-infra-container-image", "the container runtime says which image its sandboxes have"},
     {"--qos-reserved", kNotYet},
-    {"--read-only-port", "there is no port without authentication"},
-    {"--rotate-certificates", "the certificate that --bootstrap-kubeconfig asked for is always renewed"},
+    {"--rotate-certificates", "the certificate that --bootstrap-kubeconfig requested is always renewed"},
     {"--rotate-server-certificates", kNotYet},
     {"--runonce", "a kubelet refuses it too"},
     {"--runtime-cgroups", kOwnSampling},
@@ -89,17 +84,14 @@ constexpr StockFlag kOtherKubeletFlags[] = {
     {"--storage-driver-secure", kNoAdvisor},
     {"--storage-driver-table", kNoAdvisor},
     {"--storage-driver-user", kNoAdvisor},
-    {"--streaming-connection-idle-timeout", kNotYet},
     {"--system-cgroups", "processes outside of cgroups are left where they are"},
-    {"--tls-cipher-suites", kNotYet},
-    {"--tls-min-version", kNotYet},
     {"--v", kByLogFlags},
     {"-v", kByLogFlags},
     {"--vmodule", kByLogFlags},
     {"--volume-plugin-dir", kNoPlugin},
     {"--volume-stats-agg-period", kOwnSampling}};
 
-enum class MemberType { kBool, kInteger, kText, kList, kGates };
+enum class MemberType { kBool, kInteger, kText, kList, kGates, kHeaders };
 
 /// A flag that sets one member: "authentication.anonymous.enabled".
 struct MemberFlag {
@@ -129,27 +121,37 @@ constexpr MemberFlag kMemberFlags[] = {
     {"--enable-controller-attach-detach", "enableControllerAttachDetach", MemberType::kBool},
     {"--enable-debugging-handlers", "enableDebuggingHandlers", MemberType::kBool},
     {"--enable-server", "enableServer", MemberType::kBool},
+    {"--event-burst", "eventBurst", MemberType::kInteger},
+    {"--event-qps", "eventRecordQPS", MemberType::kInteger},
     {"--fail-cgroupv1", "failCgroupV1", MemberType::kBool},
     {"--fail-swap-on", "failSwapOn", MemberType::kBool},
     {"--feature-gates", "featureGates", MemberType::kGates},
     {"--healthz-bind-address", "healthzBindAddress", MemberType::kText},
     {"--healthz-port", "healthzPort", MemberType::kInteger},
+    {"--http-check-frequency", "httpCheckFrequency", MemberType::kText},
     {"--image-gc-high-threshold", "imageGCHighThresholdPercent", MemberType::kInteger},
     {"--image-gc-low-threshold", "imageGCLowThresholdPercent", MemberType::kInteger},
+    {"--image-service-endpoint", "imageServiceEndpoint", MemberType::kText},
     {"--kernel-memcg-notification", "kernelMemcgNotification", MemberType::kBool},
     {"--local-storage-capacity-isolation", "localStorageCapacityIsolation", MemberType::kBool},
+    {"--manifest-url", "staticPodURL", MemberType::kText},
+    {"--manifest-url-header", "staticPodURLHeader", MemberType::kHeaders},
     {"--minimum-image-ttl-duration", "imageMinimumGCAge", MemberType::kText},
     {"--oom-score-adj", "oomScoreAdj", MemberType::kInteger},
     {"--pod-max-pids", "podPidsLimit", MemberType::kInteger},
     {"--protect-kernel-defaults", "protectKernelDefaults", MemberType::kBool},
     {"--provider-id", "providerID", MemberType::kText},
+    {"--read-only-port", "readOnlyPort", MemberType::kInteger},
     {"--registry-burst", "registryBurst", MemberType::kInteger},
     {"--registry-qps", "registryPullQPS", MemberType::kInteger},
     {"--resolv-conf", "resolvConf", MemberType::kText},
     {"--runtime-request-timeout", "runtimeRequestTimeout", MemberType::kText},
     {"--seccomp-default", "seccompDefault", MemberType::kBool},
     {"--serialize-image-pulls", "serializeImagePulls", MemberType::kBool},
+    {"--streaming-connection-idle-timeout", "streamingConnectionIdleTimeout", MemberType::kText},
     {"--tls-cert-file", "tlsCertFile", MemberType::kText},
+    {"--tls-cipher-suites", "tlsCipherSuites", MemberType::kList},
+    {"--tls-min-version", "tlsMinVersion", MemberType::kText},
     {"--tls-private-key-file", "tlsPrivateKeyFile", MemberType::kText}};
 
 Result<api::Json> flag_boolean(std::string_view text) {
@@ -180,6 +182,19 @@ Result<api::Json> flag_gates(const std::string& text) {
   return gates;
 }
 
+/// "NAME:VALUE,NAME:VALUE": a repeated name has all its values.
+Result<api::Json> flag_headers(const std::string& text) {
+  api::Json headers = api::Json::object();
+  for (const std::string& each : CLI::detail::split(text, ',')) {
+    const std::size_t colon = each.find(':');
+    if (colon == 0 || colon == std::string::npos) return invalid({}, "expected NAME:VALUE, got \"{}\"", each);
+    api::Json& values = headers[each.substr(0, colon)];
+    if (!values.is_array()) values = api::Json::array();
+    values.if_array()->emplace_back(each.substr(colon + 1));
+  }
+  return headers;
+}
+
 Result<api::Json> flag_value(MemberType type, const std::string& text) {
   switch (type) {
     case MemberType::kBool:
@@ -190,6 +205,8 @@ Result<api::Json> flag_value(MemberType type, const std::string& text) {
       return api::Json(text);
     case MemberType::kGates:
       return flag_gates(text);
+    case MemberType::kHeaders:
+      return flag_headers(text);
     case MemberType::kList:
       break;
   }
@@ -216,6 +233,12 @@ void set_member(api::Json& settings, const MemberFlag& flag, api::Json value) {
   api::Json& member = member_at(settings, flag.member);
   if (flag.type == MemberType::kGates && member.is_object()) {
     for (auto& [name, on] : *value.if_object()) member[name] = std::move(on);
+  } else if (flag.type == MemberType::kHeaders && member.is_object()) {
+    for (auto& [name, values] : *value.if_object()) {
+      api::Json& list = member[name];
+      if (!list.is_array()) list = api::Json::array();
+      for (api::Json& each : *values.if_array()) list.if_array()->push_back(std::move(each));
+    }
   } else if (flag.type == MemberType::kList && member.is_array()) {
     for (api::Json& each : *value.if_array()) member.if_array()->push_back(std::move(each));
   } else {
@@ -259,7 +282,7 @@ void add_kubelet_flags(CLI::App& app, AgentCommand& command) {
          "external: the node registers with the taint uninitialized, and leaves addresses, zone and provider to "
          "a cloud controller manager")
       ->check(one_of({"", "external"}));
-  app.set_version_flag("--version", "Kubernetes v1.32.0")->group("");
+  app.set_version_flag("--version", fmt::format("Kubernetes {}", kFollowedVersion))->group("");
 }
 
 }  // namespace spillway::cli

@@ -1,3 +1,4 @@
+#include "base/followed_version.h"
 #include "cli/flags/checks.h"
 #include "cli/flags/commands.h"
 #include "cli/flags/flags.h"
@@ -5,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include <charconv>
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -87,6 +89,32 @@ void define_end_pods(Commands& commands) {
   commands.choose(app, end_pods);
 }
 
+/// The oldest minor version whose configurations are known; the newest is the followed one.
+constexpr std::uint64_t kOldestMinor = 32;
+
+/// The minor version of "1.NN"; nullopt: another text.
+std::optional<std::uint64_t> minor_in(std::string_view text) {
+  return text.starts_with("1.") ? number_of(text.substr(2)) : std::nullopt;
+}
+
+Result<std::optional<VersionStep>> parse_version_step(const std::string& text) {
+  const std::size_t dots = text.find("..");
+  const auto older = dots == std::string::npos ? std::nullopt : minor_in(std::string_view(text).substr(0, dots));
+  const auto newer = dots == std::string::npos ? std::nullopt : minor_in(std::string_view(text).substr(dots + 2));
+  if (!older || !newer) {
+    return make_error(ErrorCode::kInvalid, "expected OLD..NEW, for example 1.{}..{}, got \"{}\"", kOldestMinor,
+                      kFollowedRelease, text);
+  }
+  for (const std::uint64_t each : {*older, *newer}) {
+    if (each >= kOldestMinor && each <= std::uint64_t{kFollowedMinor}) continue;
+    return make_error(ErrorCode::kInvalid, "expected versions from 1.{} to {}, got \"{}\"", kOldestMinor,
+                      kFollowedRelease, text);
+  }
+  if (*older >= *newer)
+    return make_error(ErrorCode::kInvalid, "expected the older version first, then a newer one, got \"{}\"", text);
+  return std::optional(VersionStep{.older = static_cast<int>(*older), .newer = static_cast<int>(*newer)});
+}
+
 void define_lint(Commands& commands) {
   const auto lint = std::make_shared<LintCommand>();
   CLI::App& app = commands.add("lint", "Check a KubeletConfiguration: its effects, errors and dangerous settings");
@@ -98,12 +126,26 @@ void define_lint(Commands& commands) {
   add_choice<LintedProgram>(app, "--for", lint->program,
                             "Program that reads the files: the kubelet implements fields that the agent does not",
                             {{"agent", LintedProgram::kAgent}, {"kubelet", LintedProgram::kKubelet}});
+  CLI::Option* const versions = add_parsed(
+      app, "--version", lint->versions, parse_version_step,
+      "Report the members, gates and flags that change between two versions of Kubernetes. Needs --for kubelet",
+      "OLD..NEW", "");
+  app.add_option("--flags", lint->flag_files,
+                 "Also read this file with flags of the kubelet, such as /var/lib/kubelet/kubeadm-flags.env")
+      ->type_name("FILE")
+      ->allow_extra_args(false)
+      ->needs(versions);
   add_parsed(app, "--memory", lint->memory, parse_optional_bytes, "Memory of the node", "QUANTITY", "this machine's");
   add_parsed(app, "--disk", lint->disk, parse_optional_bytes, "Size of the node's file system", "QUANTITY",
              "this machine's");
   add_output(app, lint->output);
+  app.parse_complete_callback([lint] {
+    if (lint->versions && lint->program != LintedProgram::kKubelet)
+      throw CLI::ValidationError("--version", "expected only together with --for kubelet");
+  });
   app.footer(
-      "Exit codes: 0 no findings, 2 a file is invalid or cannot be read, 3 dangerous settings, 4 warnings only.");
+      "Exit codes: 0 no findings, 2 a file is invalid or cannot be read, 3 dangerous settings, 4 warnings only.\n"
+      "With --version, 2 also says that a kubelet of the newer version refuses a file.");
   commands.choose(app, lint);
 }
 

@@ -42,7 +42,8 @@ void add_pods_at_stop(CLI::App& app, std::string& into) {
          "--pods-at-stop", into,
          "Treatment of pods when this process stops: leave (they run on, and the next start takes them over) or end")
       ->check(one_of({"leave", "end"}))
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)  // a unit sets it, and its owner after it
+      // a unit file sets the flag, and its owner may set it again behind that
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->capture_default_str();
 }
 
@@ -107,6 +108,11 @@ void define_up(Commands& commands) {
   app.add_option("--proxy", up->proxy,
                  "Run the Service proxy of this machine (nftables): on, off, or auto (if this process has the rights)")
       ->check(one_of({"auto", "on", "off"}))
+      ->capture_default_str();
+  app.add_option("--load-balancer", up->load_balancer,
+                 "Give Services of type LoadBalancer the address of this machine, if their ports are free on it: auto, "
+                 "off. auto: where the Service proxy runs")
+      ->check(one_of({"auto", "off"}))
       ->capture_default_str();
   app.add_option("--pod-network", up->pod_network,
                  "on: pods have addresses of their own, by CNI plug-ins and a bridge per node. off: pods use the "
@@ -192,7 +198,7 @@ void define_agent(Commands& commands) {
   app.get_option("--kubeconfig")
       ->type_name("FILE")
       ->get_validator()
-      ->active(false);  // may be written before it is read
+      ->active(false);  // the parser may write it before it is read
   app.add_option("--bootstrap-kubeconfig", agent->bootstrap_kubeconfig,
                  "Kubeconfig with a bootstrap token. If --kubeconfig has no valid certificate, the agent requests one "
                  "with it and writes it there. Later it renews that certificate")

@@ -24,7 +24,7 @@ void choose_whose(const std::string& whose, RecordCommand& record) {
   if (whose.empty()) wrong("expected a node's name or \"controller\"; or --dir DIR on the machine itself");
   if (record.of == RecordCommand::Of::kController) return;
   if (!record.target.controller.empty())
-    wrong("--controller is where to find a controller: say controller, not a node");
+    wrong("--controller is the address of a controller: use `record controller`, not a node");
   record.node = whose.starts_with(kNode) ? whose.substr(kNode.size()) : whose;
   if (whose == "node") wrong("expected a node's name (node/node if that is \"node\"), or --dir DIR on the node itself");
   if (record.node.empty() || record.node.contains('/')) wrong("\"" + whose + "\" is no node's name");
@@ -46,16 +46,15 @@ void define_record(Commands& commands) {
       app.add_option("--kept", record->kept, "Name of a kept copy to fetch, in place of the latest recording")
           ->type_name("NAME");
   auto* const list = app.add_flag("--list", record->list, "List the kept copies only");
-  auto* const file = app.add_option("-o,--output-file", record->file, "File to write; it appears when it is complete")
-                         ->type_name("FILE")
-                         ->check([](const std::string& text) {
-                           const bool is_format = text == "json" || text == "yaml" || text == "text" || text == "wide";
-                           return is_format ? fmt::format(
-                                                  "expected a file: a recording has no formats; say ./{} if that "
-                                                  "is its name",
-                                                  text)
-                                            : std::string();
-                         });
+  auto* const file =
+      app.add_option("-o,--output-file", record->file, "File to write; it appears when it is complete")
+          ->type_name("FILE")
+          ->check([](const std::string& text) {
+            const bool is_format = text == "json" || text == "yaml" || text == "text" || text == "wide";
+            return is_format ? fmt::format(
+                                   "expected a file: a recording has no formats; write ./{} if that is its name", text)
+                             : std::string();
+          });
   add_controller_target(app, record->target);
   for (const char* const flag : {"--kubeconfig", "--context", "--cluster", "--user", "--controller", "--lease"})
     directory->excludes(app.get_option(flag));

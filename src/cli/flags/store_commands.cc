@@ -99,8 +99,8 @@ void define_copy(Commands& commands, CLI::App& group) {
       "Replace an existing destination: an embedded store is renamed and kept beside, keys in etcd are removed");
   add_etcd_access(app, args->etcd);
   refuse_etcd_overrides(app,
-                        "a copy has two ends: copy the whole store into each etcd, a server takes from each what lives "
-                        "there (docs/store.md)");
+                        "a copy has one target: copy the whole store into each etcd; a server reads from each its own "
+                        "resources (docs/store.md)");
   add_output(app, args->output);
   app.parse_complete_callback([args, ends] { take_ends(ends->first, ends->second, *args); });
   app.footer(

@@ -57,6 +57,14 @@ bool is_ready(const api::Node& node) {
                              [](const auto& each) { return each.type == "Ready" && each.status == "True"; });
 }
 
+/// The reason of the event by which a kubelet reports this pressure; empty: the condition is none.
+std::string_view problem_of(const api::NodeCondition& condition) {
+  if (condition.status != "True") return {};
+  if (condition.type == "MemoryPressure") return "NodeHasInsufficientMemory";
+  if (condition.type == "DiskPressure") return "NodeHasDiskPressure";
+  return condition.type == "PIDPressure" ? std::string_view("NodeHasInsufficientPID") : std::string_view();
+}
+
 std::optional<Reason> brake_in(const api::Json& document) {
   const api::Json* brake = document.find("brake");
   if (brake == nullptr) return std::nullopt;
@@ -78,7 +86,7 @@ bool HappeningFilter::lets_through(const Happening& happening) const {
   if (!pod.empty() && (subject.kind != "Pod" || subject.name != pod)) return false;
   if (!reasons.empty())
     return std::ranges::any_of(reasons, [&](const auto& each) { return has_reason(happening, each); });
-  return happening.source != Happening::Source::kEvent || tells_of_decision(happening.reason);
+  return happening.source != Happening::Source::kEvent || reports_decision(happening.reason);
 }
 
 bool DecisionFeed::is_new(const api::Json& event, const Happening& happening) {
@@ -93,9 +101,40 @@ bool DecisionFeed::is_new(const api::Json& event, const Happening& happening) {
   return true;
 }
 
+/// Remembers when a node first reported a problem, so that its end is worth a line.
+void DecisionFeed::add_problem(const std::string& name, const std::string& reason, WallTime at) {
+  if (nodes_.size() >= kNodesMax && !nodes_.contains(name)) return;
+  const auto [known, added] = nodes_[name].problems.emplace(reason, at);
+  if (!added) known->second = std::min(known->second, at);
+}
+
+/// True for an event by which a kubelet reports, as at each of its starts, that a node has no problem, if it had none.
+bool DecisionFeed::is_normal_start(const Happening& happening) const {
+  const std::string_view opposite = opposite_of(happening.reason);
+  if (opposite.empty() || happening.source != Happening::Source::kEvent) return false;
+  const auto node = nodes_.find(happening.subject.name);
+  if (node == nodes_.end()) return nodes_.size() < kNodesMax;
+  const auto problem = node->second.problems.find(std::string(opposite));
+  return problem == node->second.problems.end() || problem->second > happening.at;
+}
+
+/// True for an event that repeats what the one before said of the same object, with another count or another name of a
+/// pod that could not be created.
+bool DecisionFeed::repeats(const Happening& happening) {
+  if (happening.source != Happening::Source::kEvent || !is_shown_once(happening.reason)) return false;
+  if (repeated_.size() >= kReportedMax)
+    std::erase_if(repeated_, [&](const auto& each) { return happening.at - each.second > kQuietFor; });
+  if (repeated_.size() >= kReportedMax) repeated_.clear();
+  const auto [last, added] =
+      repeated_.try_emplace(fmt::format("{} {}", happening.reason, happening.subject.text()), happening.at);
+  if (added) return false;
+  return happening.at - std::exchange(last->second, happening.at) <= kQuietFor;
+}
+
 /// True if a Spillway agent may have a decision about this event.
 bool DecisionFeed::may_be_answered(const Happening& happening) const {
-  if (happening.subject.kind != "Pod" || happening.node.empty() || !tells_of_decision(happening.reason)) return false;
+  const bool is_decided = reports_decision(happening.reason) && !is_shown_once(happening.reason);
+  if (happening.subject.kind != "Pod" || happening.node.empty() || !is_decided) return false;
   const auto node = nodes_.find(happening.node);
   return node == nodes_.end() ? nodes_.size() < kNodesMax : node->second.is_ours.value_or(true);
 }
@@ -103,15 +142,19 @@ bool DecisionFeed::may_be_answered(const Happening& happening) const {
 void DecisionFeed::on_event(const api::Json& event, When when, Now now) {
   auto happening = happening_of(event);
   if (!happening || !is_new(event, *happening)) return;
+  if (happening->subject.kind == "Node" && has_opposite(happening->reason))
+    add_problem(happening->subject.name, happening->reason, happening->at);
   if (when == When::kBefore && happening->at < std::chrono::floor<std::chrono::seconds>(since_)) return;
   if (happening->node.empty() && happening->subject.kind == "Pod" &&
       pods_of_node_.contains(happening->subject.ns + "/" + happening->subject.name)) {
     happening->node = filter_.node;
   }
-  if (!may_be_answered(*happening) || waiting_.size() >= kWaitingMax) return tell(*std::move(happening));
-  if (was_told(happening->subject) || !filter_.lets_through(*happening)) return;
-  nodes_[happening->node].asked.reset();
-  waiting_.push_back({*std::move(happening), now.mono + kWaitsForDecision});
+  if (!may_be_answered(*happening) || waiting_.size() >= kWaitingMax) return report(*std::move(happening));
+  if (was_reported(happening->subject) || !filter_.lets_through(*happening)) return;
+  Node& node = nodes_[happening->node];
+  node.asked.reset();
+  node.has_answered = false;
+  waiting_.push_back({*std::move(happening), now.mono + kWaitsForDecision, when == When::kBefore});
 }
 
 void DecisionFeed::on_node(const api::Json& document, Now now) {
@@ -122,35 +165,39 @@ void DecisionFeed::on_node(const api::Json& document, Now now) {
   node.zone = lifecycle::readable_zone(lifecycle::zone_key(object->metadata.labels));
   node.is_ready = is_ready(*object);
   std::set<std::string> taints = evicting_taints(*object);
+  for (const api::NodeCondition& each : object->status.conditions) {
+    const std::string_view problem = problem_of(each);
+    if (!problem.empty()) add_problem(name, std::string(problem), each.last_transition_time.value_or(WallTime::min()));
+  }
   const bool was_known = std::exchange(node.is_known, true);
   std::swap(taints, node.taints);
   if (!was_known) return;
   for (const std::string& each : node.taints) {
-    if (!taints.contains(each)) tell_taint(name, node, each, true, now);
+    if (!taints.contains(each)) report_taint(name, node, each, true, now);
   }
   for (const std::string& each : taints) {
-    if (!node.taints.contains(each)) tell_taint(name, node, each, false, now);
+    if (!node.taints.contains(each)) report_taint(name, node, each, false, now);
   }
 }
 
 void DecisionFeed::on_pod_of_node(const api::Json& pod) {
   remember(pods_of_node_, pods_of_node_order_,
            fmt::format("{}/{}", pod.string_at({"metadata", "namespace"}), pod.string_at({"metadata", "name"})),
-           kToldMax);
+           kReportedMax);
 }
 
-void DecisionFeed::tell_taint(const std::string& name, const Node& node, const std::string& taint, bool is_set,
-                              Now now) {
-  tell({.at = now.wall,
-        .source = Happening::Source::kNode,
-        .node = name,
-        .zone = node.zone,
-        .reason = is_set ? "Tainted" : "Untainted",
-        .subject = {.kind = "Node", .ns = {}, .name = name, .uid = {}},
-        .message = fmt::format("{}:NoExecute: {}", taint,
-                               is_set ? "its pods leave unless they tolerate it" : "its pods may stay"),
-        .is_bad = is_set,
-        .decision = {}});
+void DecisionFeed::report_taint(const std::string& name, const Node& node, const std::string& taint, bool is_set,
+                                Now now) {
+  report({.at = now.wall,
+          .source = Happening::Source::kNode,
+          .node = name,
+          .zone = node.zone,
+          .reason = is_set ? "Tainted" : "Untainted",
+          .subject = {.kind = "Node", .ns = {}, .name = name, .uid = {}},
+          .message = fmt::format("{}:NoExecute: {}", taint,
+                                 is_set ? "pods without a toleration are evicted" : "its pods may stay"),
+          .is_bad = is_set,
+          .decision = {}});
 }
 
 /// First the nodes whose events wait for a decision; then each node in turn, but for those that are not Ready, which
@@ -158,7 +205,7 @@ void DecisionFeed::tell_taint(const std::string& name, const Node& node, const s
 std::optional<std::string> DecisionFeed::next_to_ask(Now now) {
   const auto is_due = [&](const Node& node) {
     if (!node.asked) return true;
-    return now.mono - *node.asked >= (node.is_ours.value_or(false) ? kLooksEvery : kProbesEvery);
+    return now.mono - *node.asked >= (node.is_ours.value_or(false) ? kReadsEvery : kProbesEvery);
   };
   const auto ask = [&](const std::string& name, Node& node) {
     node.asked = now.mono;
@@ -183,21 +230,23 @@ std::optional<std::string> DecisionFeed::next_to_ask(Now now) {
 void DecisionFeed::on_decisions(const std::string& name, const std::vector<policy::Decision>& decisions, Now) {
   Node& node = nodes_[name];
   node.is_ours = true;
+  node.has_answered = true;
   for (const policy::Decision& each : decisions) {
     if (each.at < since_ || (node.last_decision && each.at <= *node.last_decision)) continue;
     if (is_final(each) && each.subject.kind == "Pod") {
-      remember_told(each.subject);
+      remember_reported(each.subject);
       std::erase_if(waiting_, [&](const Waiting& one) {
         return one.happening.node == name && key_of_pod(one.happening.subject) == key_of_pod(each.subject);
       });
     }
-    tell(happening_of(each, name));
+    report(happening_of(each, name));
   }
   for (const policy::Decision& each : decisions)
     node.last_decision = std::max(node.last_decision.value_or(each.at), each.at);
 }
 
 void DecisionFeed::on_no_decisions(const std::string& name, Why why) {
+  nodes_[name].has_answered = true;
   if (why == Why::kNoAgent) nodes_[name].is_ours = false;
   for (Waiting& each : waiting_) {
     if (each.happening.node == name) each.until = Instant{};
@@ -205,16 +254,19 @@ void DecisionFeed::on_no_decisions(const std::string& name, Why why) {
 }
 
 void DecisionFeed::on_nobody_to_ask() {
-  for (auto& [name, node] : nodes_) node.is_ours = false;
+  for (auto& [name, node] : nodes_) {
+    node.is_ours = false;
+    node.has_answered = true;
+  }
   for (Waiting& each : waiting_) each.until = Instant{};
 }
 
-bool DecisionFeed::was_told(const policy::Subject& pod) const {
-  return told_.contains(key_of_pod(pod));
+bool DecisionFeed::was_reported(const policy::Subject& pod) const {
+  return reported_.contains(key_of_pod(pod));
 }
 
-void DecisionFeed::remember_told(const policy::Subject& pod) {
-  remember(told_, told_order_, key_of_pod(pod), kToldMax);
+void DecisionFeed::remember_reported(const policy::Subject& pod) {
+  remember(reported_, reported_order_, key_of_pod(pod), kReportedMax);
 }
 
 void DecisionFeed::on_zones(const api::Json& document, Now now) {
@@ -241,40 +293,59 @@ void DecisionFeed::on_zones(const api::Json& document, Now now) {
 void DecisionFeed::compare_zone(const std::string& name, const Zone& before, const Zone& after, WallTime at) {
   if (before.state != after.state && before.state != "Initial") {
     const std::string message = after.state == "MasterDisruption" ? "every zone is fully disrupted: nothing is evicted"
-                                : before.state == "MasterDisruption" ? "not every zone is fully disrupted any more"
+                                : before.state == "MasterDisruption" ? "at least one zone is no longer fully disrupted"
                                                                      : fmt::format("was {}", before.state);
-    tell_zone(name, after.state, message, after.state != "Normal", at);
+    report_zone(name, after.state, message, after.state != "Normal", at);
   }
   const bool was_held = before.brake.has_value();
   if (after.brake && (!was_held || before.brake->code != after.brake->code)) {
-    tell_zone(name, "Held", sentence_of(*after.brake), true, at);
+    report_zone(name, "Held", sentence_of(*after.brake), true, at);
   } else if (!after.brake && was_held) {
-    tell_zone(name, "Resumed", fmt::format("no longer {}", words_of(before.brake->code)), false, at);
+    report_zone(name, "Resumed", fmt::format("no longer {}", words_of(before.brake->code)), false, at);
   }
 }
 
-void DecisionFeed::tell_zone(std::string zone, std::string reason, std::string message, bool is_bad, WallTime at) {
-  tell({.at = at,
-        .source = Happening::Source::kZone,
-        .node = {},
-        .zone = zone,
-        .reason = std::move(reason),
-        .subject = {.kind = "Zone", .ns = {}, .name = std::move(zone), .uid = {}},
-        .message = std::move(message),
-        .is_bad = is_bad,
-        .decision = {}});
+void DecisionFeed::report_zone(std::string zone, std::string reason, std::string message, bool is_bad, WallTime at) {
+  report({.at = at,
+          .source = Happening::Source::kZone,
+          .node = {},
+          .zone = zone,
+          .reason = std::move(reason),
+          .subject = {.kind = "Zone", .ns = {}, .name = std::move(zone), .uid = {}},
+          .message = std::move(message),
+          .is_bad = is_bad,
+          .decision = {}});
 }
 
-void DecisionFeed::tell(Happening happening) {
+void DecisionFeed::report(Happening happening) {
   if (const auto node = nodes_.find(happening.node); node != nodes_.end()) happening.zone = node->second.zone;
   if (filter_.lets_through(happening)) due_.push_back(std::move(happening));
 }
 
+/// Every list is complete, and no node's decisions about the past are still unknown.
+bool DecisionFeed::is_complete() const {
+  return is_listed_ && std::ranges::all_of(nodes_, [this](const auto& entry) {
+           const auto& [name, node] = entry;
+           return !node.is_known || !node.is_ready || node.has_answered ||
+                  (!filter_.node.empty() && name != filter_.node);
+         });
+}
+
 std::vector<Happening> DecisionFeed::take(Now now) {
+  if (collects_until_) {
+    if (now.mono < *collects_until_ && !is_complete()) return {};
+    collects_until_.reset();
+    for (Waiting& each : waiting_) {
+      if (each.is_past) each.until = Instant{};  // its node has no decision about it, or does not answer
+    }
+  }
   for (Waiting& each : waiting_) {
-    if (each.until <= now.mono) tell(std::move(each.happening));
+    if (each.until <= now.mono) report(std::move(each.happening));
   }
   std::erase_if(waiting_, [&](const Waiting& each) { return each.until <= now.mono; });
+  std::ranges::stable_sort(due_, {}, &Happening::at);
+  if (filter_.reasons.empty())
+    std::erase_if(due_, [this](const Happening& each) { return is_normal_start(each) || repeats(each); });
   return std::exchange(due_, {});
 }
 

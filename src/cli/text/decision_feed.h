@@ -1,10 +1,11 @@
-// The decisions in a cluster, in the order in which they become known, each one once: events as they are listed and
-// watched, decisions of agents, taints of nodes, states of zones. An agent's decision about a pod replaces the event
-// about it, so that such an event waits a little. Does no I/O; names the node to request decisions from next.
+// The decisions in a cluster, each one once: those of the past in order of time, later ones as they become known. They
+// are events as they are listed and watched, decisions of agents, taints of nodes, states of zones. An agent's decision
+// about a pod replaces the event about it, so that such an event waits a little. Does no I/O; names the node to request
+// decisions from next.
 //
-// Thread: any (single). Bounds: kSeenMax events are remembered, kWaitingMax wait for their decisions, kToldMax pods
-// whose decision was shown; per node its zone, its taints and one time. Source: Kubernetes docs, "Taints and
-// Tolerations".
+// Thread: any (single). Bounds: kSeenMax events are remembered, kWaitingMax wait for their decisions, kReportedMax pods
+// whose decision was shown, and as many objects whose event is shown once; per node its zone, its taints, four problems
+// and one time. Source: Kubernetes docs, "Taints and Tolerations".
 #pragma once
 
 #include "api/json/json.h"
@@ -24,7 +25,7 @@
 
 namespace spillway::cli {
 
-/// Empty parts let everything through.
+/// Empty members match everything.
 struct HappeningFilter {
   std::string node;
   std::string ns;
@@ -39,15 +40,24 @@ class DecisionFeed {
  public:
   static constexpr std::size_t kSeenMax = 65'536;
   static constexpr std::size_t kWaitingMax = 1'000;
-  static constexpr std::size_t kToldMax = 4'096;
-  static constexpr std::size_t kNodesMax =
-      20'000;  // more nodes than these: events about unlisted nodes are shown unchanged
+  static constexpr std::size_t kReportedMax = 4'096;
+  static constexpr std::size_t kNodesMax = 20'000;  // maximum of known nodes: events about others are shown unchanged
   static constexpr Duration kWaitsForDecision = seconds(5);
-  static constexpr Duration kLooksEvery = seconds(2);   // at a node whose agent is ours
-  static constexpr Duration kProbesEvery = minutes(5);  // at one that has none
+  static constexpr Duration kReadsEvery = seconds(2);   // from a node whose agent is ours
+  static constexpr Duration kProbesEvery = minutes(5);  // interval of requests to a node without such a page
+  // An event that is_shown_once() is shown again after this time without it. Controllers repeat a refusal after 1,000 s
+  // at the latest, kubelets a restart after 300 s.
+  static constexpr Duration kQuietFor = minutes(20);
 
   /// Decisions before `since` are not shown.
   DecisionFeed(HappeningFilter filter, WallTime since) : filter_(std::move(filter)), since_(since) {}
+
+  /// Keeps happenings back until on_listed() and until each node that is ready was asked, or until `end`; then shows
+  /// them in order of time. Called before anything is listed.
+  void collect_until(Instant end) { collects_until_ = end; }
+
+  /// The lists of events and nodes are complete.
+  void on_listed() { is_listed_ = true; }
 
   /// kBefore: listed at first; it may be older than `since`, in whole seconds as events have them.
   enum class When { kBefore, kNow };
@@ -73,7 +83,7 @@ class DecisionFeed {
   /// A ZoneList of the controllers.
   void on_zones(const api::Json& zones, Now now);
 
-  /// The happenings to show now, in their order.
+  /// The happenings to show now, in order of time.
   std::vector<Happening> take(Now now);
 
  private:
@@ -82,7 +92,9 @@ class DecisionFeed {
     std::set<std::string> taints;  // with the effect NoExecute
     bool is_known = false;         // by the list of nodes; else by an event only
     bool is_ready = false;
-    std::optional<bool> is_ours;  // nullopt: no request yet
+    bool has_answered = false;  // since the last event that waits for its decisions; an error is an answer
+    std::map<std::string, WallTime> problems;  // reasons of bad events, and when the first was seen
+    std::optional<bool> is_ours;               // nullopt: no request yet
     std::optional<Instant> asked;
     std::optional<WallTime> last_decision;
   };
@@ -90,6 +102,7 @@ class DecisionFeed {
   struct Waiting {
     Happening happening;
     Instant until;
+    bool is_past;
   };
 
   struct Zone {
@@ -98,13 +111,17 @@ class DecisionFeed {
   };
 
   bool is_new(const api::Json& event, const Happening& happening);
+  void add_problem(const std::string& node, const std::string& reason, WallTime at);
+  bool is_normal_start(const Happening& happening) const;
+  bool repeats(const Happening& happening);
+  bool is_complete() const;
   bool may_be_answered(const Happening& happening) const;
-  void tell(Happening happening);
-  void tell_taint(const std::string& name, const Node& node, const std::string& taint, bool is_set, Now now);
-  void tell_zone(std::string zone, std::string reason, std::string message, bool is_bad, WallTime at);
+  void report(Happening happening);
+  void report_taint(const std::string& name, const Node& node, const std::string& taint, bool is_set, Now now);
+  void report_zone(std::string zone, std::string reason, std::string message, bool is_bad, WallTime at);
   void compare_zone(const std::string& name, const Zone& before, const Zone& after, WallTime at);
-  bool was_told(const policy::Subject& pod) const;
-  void remember_told(const policy::Subject& pod);
+  bool was_reported(const policy::Subject& pod) const;
+  void remember_reported(const policy::Subject& pod);
 
   HappeningFilter filter_;
   WallTime since_;
@@ -113,12 +130,15 @@ class DecisionFeed {
   std::map<std::string, Node> nodes_;
   std::string last_asked_;
   std::deque<Waiting> waiting_;
-  std::set<std::string> told_;  // pods by uid
-  std::deque<std::string> told_order_;
+  std::set<std::string> reported_;  // pods by uid
+  std::deque<std::string> reported_order_;
   std::set<std::string> pods_of_node_;  // "namespace/name"
   std::deque<std::string> pods_of_node_order_;
   std::map<std::string, Zone> zones_;
   bool zones_known_ = false;
+  std::map<std::string, WallTime> repeated_;  // last times of events that are shown once, by reason and object
+  std::optional<Instant> collects_until_;     // nullopt: happenings are shown at once
+  bool is_listed_ = false;
   std::vector<Happening> due_;
 };
 

@@ -46,15 +46,14 @@ bool may_lead(const Reason& reason) {
 }
 
 std::string time_text(WallTime at) {
-  const std::string text = api::format_micro_time(at);  // 2026-11-21T05:10:11.123456Z
-  return text.substr(0, 10) + " " + text.substr(11, 12) + "Z";
+  return api::format_micro_time(at).substr(0, 23) + "Z";  // 2026-11-21T05:10:11.123Z
 }
 
 bool is_pod(const policy::Subject& subject, const api::PodKey& pod) {
   return subject.kind == "Pod" && subject.ns == pod.ns && subject.name == pod.name;
 }
 
-/// The index of the pod among the candidates; -1: it is none.
+/// The index of the pod among the candidates; -1: the pod is not one.
 std::ptrdiff_t place_of(const Decision& decision, const api::PodKey& pod) {
   const auto found = std::ranges::find_if(decision.candidates,
                                           [&](const Candidate& candidate) { return is_pod(candidate.subject, pod); });
@@ -82,20 +81,20 @@ std::string headline_for_other(const Decision& decision, const api::PodKey& pod)
               : why;
   if (place < 0) return text;
   if (decision.candidates[static_cast<std::size_t>(place)].reason.code == ReasonCode::kCriticalPodSpared) {
-    return text + "; it is critical and never is";
+    return text + "; it is critical and is never evicted";
   }
   return text + fmt::format("; it is {} of {} in the order of eviction", place + 1,
                             std::max(decision.candidates_total, static_cast<std::int64_t>(decision.candidates.size())));
 }
 
-/// The time in which the threshold will be met; nullptr: it is not foreseen.
+/// The time until the threshold is reached; nullptr: no forecast.
 const Fact* foreseen_in(const Reason& reason) {
   const Fact* fact = find_fact(reason.facts, "forecast_seconds");
   return fact == nullptr || fact_number(*fact) > kForeseenSeconds ? nullptr : fact;
 }
 
 /// A signal that is worth a row: memory always, others if they were not measured or are near their threshold.
-bool is_telling(const Reason& reason) {
+bool is_informative(const Reason& reason) {
   if (reason.code != ReasonCode::kThresholdNotMet) return true;
   const Fact* available = find_measured(reason.facts, "available");
   const Fact* threshold = find_measured(reason.facts, "threshold");
@@ -132,7 +131,7 @@ Section thresholds_of(const Decision& decision, Paint paint) {
         (find_measured(reason.facts, "available") == nullptr && reason.code != ReasonCode::kObservationMissing)) {
       continue;
     }
-    is_telling(reason) ? rows.push_back(&reason) : static_cast<void>(++others);
+    is_informative(reason) ? rows.push_back(&reason) : static_cast<void>(++others);
   }
   const bool graces = std::ranges::any_of(
       rows, [](const Reason* reason) { return find_fact(reason->facts, "grace_seconds") != nullptr; });
@@ -154,15 +153,16 @@ Section thresholds_of(const Decision& decision, Paint paint) {
     if (graces) cells.push_back(text_of(find_fact(reason->facts, "grace_seconds")));
     if (forecasts) cells.push_back(text_of(foreseen_in(*reason)));
     cells.push_back(state_of(reason->code));
-    const bool met = reason->code != ReasonCode::kThresholdNotMet && reason->code != ReasonCode::kObservationMissing;
-    table.add(std::move(cells), paint == Paint::kTerminal && met ? kYellow : "");
+    const bool is_reached =
+        reason->code != ReasonCode::kThresholdNotMet && reason->code != ReasonCode::kObservationMissing;
+    table.add(std::move(cells), paint == Paint::kTerminal && is_reached ? kYellow : "");
   }
   if (others == 0) return {std::move(table), {}};
   return {std::move(table), others == 1 ? std::string("1 other signal is far from its threshold")
                                         : fmt::format("{} other signals are far from their thresholds", others)};
 }
 
-/// One row per node and thing in the pod's way.
+/// A table with one row per node and obstacle.
 Section subjects_of(const Decision& decision, std::string_view subject, std::string_view what) {
   std::vector<std::string> names;
   for (const Candidate& candidate : decision.candidates) {
@@ -192,7 +192,7 @@ Section subjects_of(const Decision& decision, std::string_view subject, std::str
 std::string rank_reason(const Candidate& first) {
   const std::string_view by = first.decided_by;
   const Fact* above = find_fact(first.reason.facts, "above_request_bytes");
-  if (by == "missing-stats") return "its usage is not known";
+  if (by == "missing-stats") return "its usage is unknown";
   if (by == "exceeds-request") {
     return above == nullptr
                ? "it uses more than it requested, and the next does not"
@@ -206,7 +206,7 @@ std::string rank_reason(const Candidate& first) {
                              value_text({"below_bytes", -fact_number(*above)}));
   }
   if (by == "processes") return "it has the most processes of its priority";
-  if (by == "name") return "it equals the next, and comes first by name";
+  if (by == "name") return "it equals the next one, and is first by name";
   return {};
 }
 
@@ -233,10 +233,10 @@ Section ranking_of(const Decision& decision, const std::optional<api::PodKey>& p
         (decision.verdict == Verdict::kActs || is_shadow(decision)) && candidate.subject == decision.subject;
     const bool spared = candidate.reason.code == ReasonCode::kCriticalPodSpared;
     const bool asked = pod && is_pod(candidate.subject, *pod);
-    std::string note = chosen ? action_done(decision.action) : spared ? "critical: spared" : " ";
-    if (chosen && is_shadow(decision)) note = "would have been " + note;
-    if (asked && !chosen) note = spared ? note + " <-" : "<-";
-    cells.push_back(std::move(note));
+    std::string outcome = chosen ? action_done(decision.action) : spared ? "critical: spared" : " ";
+    if (chosen && is_shadow(decision)) outcome = "would have been " + outcome;
+    if (asked && !chosen) outcome = spared ? outcome + " <-" : "<-";
+    cells.push_back(std::move(outcome));
     const std::string_view colour = chosen ? kRed : spared ? kDim : asked ? kBold : "";
     table.add(std::move(cells), paint == Paint::kTerminal ? colour : "");
     if (remark.empty() && candidate.reason.code == ReasonCode::kRankedFirst) {
@@ -278,7 +278,7 @@ std::vector<std::string> remarks_of(const Decision& decision) {
 }  // namespace
 
 std::string action_done(std::string_view action) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kDone{{{"admit", "admitted"},
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kDone{{{"admit", "admitted"},
                                                                                         {"bind", "bound"},
                                                                                         {"delete", "deleted"},
                                                                                         {"evict", "evicted"},
@@ -287,6 +287,7 @@ std::string action_done(std::string_view action) {
                                                                                         {"replace", "replaced"},
                                                                                         {"taint", "tainted"},
                                                                                         {"reclaim", "cleaned up"},
+                                                                                        {"resize", "resized"},
                                                                                         {"start", "started"},
                                                                                         {"roll out", "rolled out"}}};
   for (const auto& [known, done] : kDone) {
@@ -361,10 +362,10 @@ std::string explain(const Decision& decision, const std::optional<api::PodKey>& 
   if (const Section found = thresholds_of(decision, paint); !found.empty())
     section("What was measured", found.text(width));
   if (const Table table = reclaimed_of(decision); !table.empty())
-    section("What the node freed first", table.text(kIndent, width));
+    section("Reclaimed by the node first", table.text(kIndent, width));
   if (decision.area == policy::Area::kScheduling) {
     const Section found = subjects_of(decision, "NODE", "REASON");
-    if (!found.empty()) section("What each node says now", found.text(width));
+    if (!found.empty()) section("Reasons of each node now", found.text(width));
   } else if (decision.area == policy::Area::kWorkloads) {
     const Section found = subjects_of(decision, "POD", "WHAT");
     if (!found.empty()) section("Which pods it waits for", found.text(width));
@@ -382,7 +383,7 @@ std::string explain(const Decision& decision, const std::optional<api::PodKey>& 
   }
   if (!decision.cost.empty())
     section("What it cost", wrapped(printable_line(facts_text(decision.cost)), kIndent, width));
-  if (!decision.message.empty()) section("What its status says", wrapped(printable(decision.message), kIndent, width));
+  if (!decision.message.empty()) section("Status", wrapped(printable(decision.message), kIndent, width));
   return text;
 }
 

@@ -36,7 +36,7 @@ std::string headline(const policy::Decision& decision, const std::optional<api::
 std::string explain(const policy::Decision& decision, const std::optional<api::PodKey>& pod, Paint paint,
                     std::size_t width = 0);
 
-/// "2026-11-21 05:10:11 pod shop/hog was evicted by n1: ...": one line of a list.
+/// "2026-11-21T05:10:11 pod shop/hog was evicted by n1: ...": one line of a list.
 std::string summary_line(const policy::Decision& decision);
 
 }  // namespace spillway::cli

@@ -25,7 +25,7 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
-/// "1.32" of "v1.32.0".
+/// "1.36" of "v1.36.0".
 std::string_view minor_version(std::string_view version) {
   if (version.starts_with('v')) version.remove_prefix(1);
   const std::size_t dot = version.find('.');
@@ -73,8 +73,8 @@ std::string first_screen(const FirstScreen& screen, Paint paint) {
   if (!screen.pod_network.empty()) add("Network", screen.pod_network);
   if (!screen.storage.empty()) add("Storage", screen.storage);
   if (!screen.no_services.empty()) add("Services", screen.no_services);
-  add("Stop",
-      screen.pods_run_on ? "Ctrl-C (the pods run on, and the next start takes them over)" : "Ctrl-C (ends the pods)");
+  add("Stop", screen.pods_run_on ? "Ctrl-C (the pods keep running, and the next start takes them over)"
+                                 : "Ctrl-C (ends the pods)");
   add("Log", "start with --log-level info to see it here");
   return text;
 }
@@ -82,7 +82,7 @@ std::string first_screen(const FirstScreen& screen, Paint paint) {
 std::string waiting_line(std::string_view node, const std::optional<std::string>& node_message) {
   std::string why = node_message ? printable(*node_message) : "it has not registered yet";
   std::ranges::replace(why, '\n', ' ');
-  return fmt::format("Waiting for node {}: {}\n", node, why.empty() ? "it has not reported that it is ready" : why);
+  return fmt::format("Waiting for node {}: {}\n", node, why.empty() ? "it is not ready yet" : why);
 }
 
 std::string stopping_line(std::size_t pods, bool pods_run_on) {

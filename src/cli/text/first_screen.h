@@ -16,14 +16,14 @@ namespace spillway::cli {
 struct FirstScreen {
   std::vector<std::string> nodes;
   Bytes memory;                   // per node
-  std::string kubernetes;         // version, "v1.32.0"
+  std::string kubernetes;         // version, "v1.36.0"
   std::string container_runtime;  // "containerd://1.7.22"; empty: pods are processes
-  std::string advice;             // the step to take so that pods run images; empty: nothing
+  std::string advice;             // the step that lets pods run images; empty: none
   std::string other_runtime;      // the socket of a runtime that runs and is not used; empty: none
-  std::string program;            // as it was started: "spillway", "build/release/src/apps/spillway"
+  std::string program;            // command as the user typed it: "spillway", "build/release/src/apps/spillway"
   std::string kubeconfig;         // absolute path
-  bool by_sudo = false;           // the user who started it cannot read the kubeconfig
-  bool pods_run_on = false;       // when it stops
+  bool by_sudo = false;           // the user who started the process cannot read the kubeconfig
+  bool pods_run_on = false;       // fate of the pods when the process stops
   std::string pod_network;        // the source of pod addresses, one line; empty: not shown
   std::string storage;            // the place of volumes, one line; empty: not shown
   std::string no_services;        // why addresses of Services do not work, and the remedy; empty: they do

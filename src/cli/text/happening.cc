@@ -1,5 +1,6 @@
 #include "cli/text/happening.h"
 
+#include "api/object/kind_id.h"
 #include "api/text/time_text.h"
 #include "base/utf8.h"
 #include "policy/decision_json.h"
@@ -15,9 +16,15 @@ namespace {
 
 constexpr std::size_t kMessageBytesMax = 400;
 
+// Columns of the lines of `spillway watch` do not grow beyond these: a longer cell pushes its own line only.
+constexpr std::size_t kPlaceWidthMax = 32;
+constexpr std::size_t kReasonWidthMax = 26;  // NodeHasInsufficientMemory, the longest of Kubernetes, has 25
+constexpr std::size_t kSubjectWidthMax = 48;
+
 struct EventReason {
   std::string_view reason;
   bool is_bad = true;
+  bool once = false;
 };
 
 constexpr auto kDecisionReasons = std::to_array<EventReason>({
@@ -58,12 +65,25 @@ constexpr auto kDecisionReasons = std::to_array<EventReason>({
     {"RemovingNode"},
     {"EvictedByVPA"},
     {"DisruptionTarget"},
+    {"FailedCreate", true, true},  // by a quota, a webhook or a policy; repeated until the pod is created
     // schedulers
     {"Preempted"},
     {"FailedScheduling"},
     // node-problem-detector
     {"OOMKilling"},
+    // kubelets delay the next start of a container that crashes, or the next pull of its image
+    {"BackOff", true, true},
 });
+
+struct Opposite {
+  std::string_view good;
+  std::string_view bad;
+};
+
+constexpr auto kOpposites = std::to_array<Opposite>({{"NodeHasSufficientMemory", "NodeHasInsufficientMemory"},
+                                                     {"NodeHasNoDiskPressure", "NodeHasDiskPressure"},
+                                                     {"NodeHasSufficientPID", "NodeHasInsufficientPID"},
+                                                     {"NodeReady", "NodeNotReady"}});
 
 /// "OutOfmemory", "OutOfcpu", "OutOfpods": one for each resource, as kubelets write them.
 bool is_shortage(std::string_view reason) {
@@ -98,7 +118,8 @@ WallTime time_of(const api::Json& event) {
 
 /// The node itself, or the node on which a kubelet wrote it.
 std::string node_of(const api::Json& event) {
-  if (event.string_at({"involvedObject", "kind"}) == "Node")
+  if (api::kind_id(event.string_at({"involvedObject", "apiVersion"}), event.string_at({"involvedObject", "kind"})) ==
+      api::KindId{"", "Node"})
     return std::string(event.string_at({"involvedObject", "name"}));
   if (const auto host = event.string_at({"source", "host"}); !host.empty()) return std::string(host);
   const bool by_kubelet = event.string_at({"reportingComponent"}) == "kubelet";
@@ -126,14 +147,19 @@ std::string one_line(std::string_view text) {
   return line;
 }
 
+std::string subject_column(const Happening& happening) {
+  std::string text = one_line(happening.subject.text());
+  if (happening.count > 1) text += fmt::format(" x{}", happening.count);
+  return text;
+}
+
 std::string padded_to(std::string text, std::size_t width) {
   if (text.size() < width) text.resize(width, ' ');
   return text;
 }
 
 std::string time_column(WallTime at) {
-  const std::string text = api::format_time(at);
-  return text.substr(0, 10) + " " + text.substr(11);
+  return api::format_time(at);
 }
 
 std::string place_column(const Happening& happening) {
@@ -157,66 +183,87 @@ std::string_view source_text(Happening::Source source) {
 
 }  // namespace
 
-bool tells_of_decision(std::string_view reason) {
+bool reports_decision(std::string_view reason) {
   return find_reason(reason) != nullptr || is_shortage(reason);
 }
 
 std::optional<Happening> happening_of(const api::Json& event) {
-  Happening told;
-  told.reason = std::string(event.string_at({"reason"}));
-  told.subject = {.kind = std::string(event.string_at({"involvedObject", "kind"})),
-                  .ns = std::string(event.string_at({"involvedObject", "namespace"})),
-                  .name = std::string(event.string_at({"involvedObject", "name"})),
-                  .uid = std::string(event.string_at({"involvedObject", "uid"}))};
-  if (told.reason.empty() || told.subject.kind.empty() || told.subject.name.empty()) return std::nullopt;
-  told.at = time_of(event);
-  told.node = node_of(event);
-  told.message = std::string(event.string_at({"message"}));
-  told.count = std::max<std::int64_t>({1, integer_in(event, {"count"}), integer_in(event, {"series", "count"})});
-  const EventReason* known = find_reason(told.reason);
-  told.is_bad = known != nullptr ? known->is_bad : event.string_at({"type"}) == "Warning";
-  return told;
+  Happening happening;
+  happening.reason = std::string(event.string_at({"reason"}));
+  happening.subject = {.kind = std::string(event.string_at({"involvedObject", "kind"})),
+                       .ns = std::string(event.string_at({"involvedObject", "namespace"})),
+                       .name = std::string(event.string_at({"involvedObject", "name"})),
+                       .uid = std::string(event.string_at({"involvedObject", "uid"}))};
+  if (happening.reason.empty() || happening.subject.kind.empty() || happening.subject.name.empty()) return std::nullopt;
+  happening.at = time_of(event);
+  happening.node = node_of(event);
+  happening.message = std::string(event.string_at({"message"}));
+  happening.count = std::max<std::int64_t>({1, integer_in(event, {"count"}), integer_in(event, {"series", "count"})});
+  const EventReason* known = find_reason(happening.reason);
+  happening.is_bad = known != nullptr ? known->is_bad : event.string_at({"type"}) == "Warning";
+  return happening;
 }
 
 Happening happening_of(const policy::Decision& decision, std::string node) {
-  Happening told{.at = decision.at,
-                 .source = Happening::Source::kDecision,
-                 .node = std::move(node),
-                 .subject = decision.subject,
-                 .message = cause_of(decision),
-                 .decision = decision};
+  Happening happening{.at = decision.at,
+                      .source = Happening::Source::kDecision,
+                      .node = std::move(node),
+                      .subject = decision.subject,
+                      .message = cause_of(decision),
+                      .decision = decision};
   const std::string done = as_reason(action_done(decision.action));
   switch (decision.verdict) {
     case policy::Verdict::kActs:
-      told.reason = done;
-      told.is_bad = decision.subject.kind == "Pod" && decision.action != "admit" && decision.action != "start";
+      happening.reason = done;
+      happening.is_bad = decision.subject.kind == "Pod" && decision.action != "admit" && decision.action != "start";
       break;
     case policy::Verdict::kRefuses:
-      told.reason = "Not" + done;
-      told.is_bad = true;
+      happening.reason = "Not" + done;
+      happening.is_bad = true;
       break;
     case policy::Verdict::kWaits:
-      told.reason = (is_shadow(decision) ? "WouldBe" : "NotYet") + done;
+      happening.reason = (is_shadow(decision) ? "WouldBe" : "NotYet") + done;
       break;
     case policy::Verdict::kRests:
-      told.reason = "Not" + done;
+      happening.reason = "Not" + done;
       break;
   }
-  if (told.message.empty()) told.message = decision.message;
-  return told;
+  if (happening.message.empty()) happening.message = decision.message;
+  return happening;
 }
 
-std::string happening_line(const Happening& happening, Paint paint) {
-  const bool paints = paint == Paint::kTerminal && happening.is_bad;
+bool is_shown_once(std::string_view reason) {
+  const EventReason* known = find_reason(reason);
+  return known != nullptr && known->once;
+}
+
+std::string_view opposite_of(std::string_view reason) {
+  const auto found = std::ranges::find(kOpposites, reason, &Opposite::good);
+  return found == kOpposites.end() ? std::string_view() : found->bad;
+}
+
+bool has_opposite(std::string_view reason) {
+  return std::ranges::find(kOpposites, reason, &Opposite::bad) != kOpposites.end();
+}
+
+void HappeningLines::fit(const Happening& happening) {
+  const auto widen = [](std::size_t& width, std::size_t size, std::size_t most) {
+    if (size <= most) width = std::max(width, size);
+  };
+  widen(place_, one_line(place_column(happening)).size(), kPlaceWidthMax);
+  widen(reason_, one_line(happening.reason).size(), kReasonWidthMax);
+  widen(subject_, subject_column(happening).size(), kSubjectWidthMax);
+}
+
+std::string HappeningLines::line(const Happening& happening) {
+  fit(happening);
+  const bool paints = paint_ == Paint::kTerminal && happening.is_bad;
   std::string line =
-      fmt::format("{}  {}  {}{}{}  ", time_column(happening.at), padded_to(one_line(place_column(happening)), 16),
-                  paints ? "\x1b[31m" : "", padded_to(one_line(happening.reason), 20), paints ? "\x1b[0m" : "");
-  const bool is_of_place = happening.subject.kind == "Zone" ||
-                           (happening.subject.kind == "Node" && happening.subject.name == happening.node);
-  line += is_of_place ? "-" : one_line(happening.subject.text());
-  if (happening.count > 1) line += fmt::format(" x{}", happening.count);
-  if (!happening.message.empty()) line += "  " + shortened(one_line(happening.message), kMessageBytesMax);
-  return line + "\n";
+      fmt::format("{}  {}  {}{}{}  ", time_column(happening.at), padded_to(one_line(place_column(happening)), place_),
+                  paints ? "\x1b[31m" : "", padded_to(one_line(happening.reason), reason_), paints ? "\x1b[0m" : "");
+  if (happening.message.empty()) return line + subject_column(happening) + "\n";
+  line += padded_to(subject_column(happening), subject_);
+  return line + "  " + shortened(one_line(happening.message), kMessageBytesMax) + "\n";
 }
 
 api::Json happening_json(const Happening& happening) {

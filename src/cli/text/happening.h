@@ -8,6 +8,7 @@
 #include "cli/text/explanation.h"
 #include "policy/reason.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -37,11 +38,35 @@ Happening happening_of(const policy::Decision& decision, std::string node);
 
 /// True for a reason by which kubelets, controllers and schedulers report a decision about nodes or pods: evicted,
 /// preempted, refused, tainted, deleted, marked, under pressure.
-bool tells_of_decision(std::string_view reason);
+bool reports_decision(std::string_view reason);
 
-/// "2026-11-26 06:13:02Z  n1  Evicted  pod shop/hog  memory.available was 90Mi, …": one line, whatever was sent.
-std::string happening_line(const Happening& happening, Paint paint);
-/// The same on one line of JSON, complete.
+/// True for an event that comes again and again without a new decision: it is shown once.
+bool is_shown_once(std::string_view reason);
+
+/// The reason of the opposite event: "NodeHasInsufficientMemory" of "NodeHasSufficientMemory". Kubelets send the latter
+/// at every start as well, when nothing is decided. Empty: the event has no opposite.
+std::string_view opposite_of(std::string_view reason);
+/// True for the reason of a problem of a node that such an event ends.
+bool has_opposite(std::string_view reason);
+
+/// Lines with columns as wide as the widest cell so far, within bounds, so that the lines of one output align.
+class HappeningLines {
+ public:
+  explicit HappeningLines(Paint paint) : paint_(paint) {}
+
+  /// Widens the columns, before the first of several happenings is printed.
+  void fit(const Happening& happening);
+  /// "2026-11-26T06:13:02Z  n1  Evicted  pod shop/hog  memory.available was 90Mi, …": one line, whatever was sent.
+  std::string line(const Happening& happening);
+
+ private:
+  Paint paint_;
+  std::size_t place_ = 10;
+  std::size_t reason_ = 20;
+  std::size_t subject_ = 20;
+};
+
+/// The decision as one complete line of JSON.
 api::Json happening_json(const Happening& happening);
 
 }  // namespace spillway::cli

@@ -28,18 +28,18 @@ using enum Code;
 constexpr auto kSentences = std::to_array<Sentence>({
     {kBeingDeleted, "it is being deleted"},
     {kControllerSays, "its controller says that {condition} is {status} ({reason}): {message}"},
-    {kNotRead, "its {what} could not be read; what follows from that is left out"},
+    {kNotRead, "its {what} could not be read, so this answer is incomplete"},
 
     {kJobComplete, "it is complete: {succeeded:pod has|pods have} succeeded[, {took_seconds} after its start]"},
     {kJobFailed, "it has failed ({reason})[: {message}]"},
     {kJobEnding, "it is about to end ({reason})[: {message}]"},
     {kJobManagedElsewhere, "{manager} manages it (spec.managedBy), not the job controller"},
     {kJobSuspended, "it is suspended (spec.suspend): it has no pods until it is resumed"},
-    {kJobUnseen, "the job controller has not looked at it yet; does it run?"},
+    {kJobUnseen, "the job controller has not synced it yet; does it run?"},
     {kJobNoParallelism, "its parallelism is 0: no pod is made"},
     {kJobPodsRefused, "its pods are refused[, last at {last_at}]: {message}"},
     {kJobBackOff,
-     "the next pod comes in {due_seconds}, at {due_at}: [{failures_in_a_row:failure|failures} in a row, ]the wait "
+     "the next pod is created in {due_seconds}, at {due_at}: [{failures_in_a_row:failure|failures} in a row, ]the wait "
      "doubles with each"},
     {kJobPodsPending, "none of its pods runs, {pods:waits|wait}; {pod}: {why}"},
     {kJobRuns, "{running:pod runs|pods run}"},
@@ -50,7 +50,7 @@ constexpr auto kSentences = std::to_array<Sentence>({
      "{succeeded}[ of {completions}] succeeded[, {running} running][, {pending} pending], {failed} failed[ "
      "(backoffLimit {backoff_limit})][ (backoffLimitPerIndex {backoff_limit_per_index})]"},
     {kJobIndexes, "indexes that are done: {completed}[; that have failed: {failed}]"},
-    {kJobFailureRule, "a rule of podFailurePolicy has met {pods:failure|failures}: {action}"},
+    {kJobFailureRule, "a rule of podFailurePolicy has matched {pods:failure|failures}: {action}"},
     {kJobDeadline, "its activeDeadlineSeconds are over in {due_seconds}, at {due_at}: it fails then"},
     {kJobLeavesAt, "it is deleted in {due_seconds}, at {due_at} (ttlSecondsAfterFinished)"},
     {kJobLeavesAfter, "it is deleted {ttl_seconds} after its end (ttlSecondsAfterFinished)"},
@@ -86,16 +86,16 @@ constexpr auto kSentences = std::to_array<Sentence>({
     {kScaleSelector, "nothing is scaled: {message}"},
     {kScaleBlind,
      "it stays at {replicas:replica|replicas}: {failed} of {metrics:metric|metrics} cannot be read ({message})"},
-    {kScaleOutOfRange, "it goes from {replicas} to {to:replica|replicas}: what is there is outside its range"},
+    {kScaleOutOfRange, "it goes from {replicas} to {to:replica|replicas}: the present number is outside its range"},
     {kScaleChanges, "it goes from {replicas} to {to:replica|replicas}[: {why}]"},
     {kScaleStabilized,
-     "its metrics ask for {proposed:replica|replicas}, and it stays at {replicas}: {recommended} were recommended "
+     "its metrics propose {proposed:replica|replicas}, and it stays at {replicas}: {recommended} were recommended "
      "within the last {window_seconds}[, so until {until_at} at least]"},
     {kScaleLimited,
-     "its metrics ask for {proposed:replica|replicas}, and it [goes from {replicas} to {to}][stays at {stays}] "
+     "its metrics propose {proposed:replica|replicas}, and it [goes from {replicas} to {to}][stays at {stays}] "
      "({reason}): {message}"},
-    {kScaleSteady, "it stays at {replicas:replica|replicas}: its metrics ask for no other number"},
-    {kScaleUnknown, "what it does next is not known here: {target} is as its controller last said"},
+    {kScaleSteady, "it stays at {replicas:replica|replicas}: its metrics propose no other number"},
+    {kScaleUnknown, "its next step is unknown: {target} is as its controller last reported"},
     {kScaleStanding, "{target} has {replicas:replica|replicas}, {desired} desired, between {min} and {max}"},
     {kScaleTolerance, "a metric within {tolerance_percent}% of its target changes nothing"},
     {kScaleLast, "the last change was at {last_at}"},
@@ -103,13 +103,16 @@ constexpr auto kSentences = std::to_array<Sentence>({
      "it shrinks no further than the most that was recommended within {down_window_seconds}[, and grows no further "
      "than the least within {up_window_seconds}]"},
 
-    {kServiceExternalName, "it is another name for {external_name}, told by DNS: it has no pods and no address"},
+    {kServiceExternalName, "it is another name for {external_name}, served by DNS: it has no pods and no address"},
     {kServiceNoSelector,
      "it has no selector: its endpoints are written by hand or by another controller[, {endpoints} now]"},
     {kServiceNoMatch, "no pod answers: no pod of its namespace has the labels {selector}"},
     {kServiceNoneReady, "no pod answers: none of its pods ({pods}) is ready[; {pod}: {why}]"},
     {kServiceDraining, "{pods:pod answers|pods answer}, all of them being deleted: no other pod is ready"},
     {kServiceReady, "connections go to {ready} of its {pods:pod|pods}"},
+    {kServiceNotCarried,
+     "{ready} of its {pods:pod answers|pods answer}, but no Service proxy of Spillway leads {address} to them ({why}): "
+     "use kubectl port-forward svc/{name} 8080:{port}"},
     {kServiceHeadless, "it is headless: DNS gives the addresses of the pods themselves"},
     {kServiceNotReadyPublished, "pods that are not ready count as if they were (publishNotReadyAddresses)"},
     {kServiceLeftOut, "{pods:pod differs|pods differ} in the label {key} alone; it wants {wanted}"},
@@ -164,7 +167,7 @@ constexpr auto kSentences = std::to_array<Sentence>({
     {kClaimProvisioning,
      "[claim {claim}: ]{provisioner} has to make its volume[ on node {node}] (StorageClass {class}); does it run?"},
     {kClaimWarning, "the last warning about it: {message}"},
-    {kClaimSize, "it asks for {wanted_bytes}[ and has {capacity_bytes}]"},
+    {kClaimSize, "it requests {wanted_bytes}[ and has {capacity_bytes}]"},
     {kClaimUnused, "no pod uses it"},
 
     {kNodeNoStatus, "it has never reported a status: does its agent run?"},
@@ -194,7 +197,7 @@ std::string on_a_line(std::string_view text) {
   return line;
 }
 
-/// "2 pods run" of {running:pod runs|pods run}; nullopt: there is no such fact.
+/// "2 pods run" of {running:pod runs|pods run}; nullopt: the fact is missing.
 std::optional<std::string> value_of(std::string_view placeholder, const std::vector<Fact>& facts) {
   const std::size_t colon = placeholder.find(':');
   const Fact* fact = policy::find_fact(facts, placeholder.substr(0, colon));

@@ -19,12 +19,22 @@ using policy::Fact;
 constexpr std::string_view kStrong = "\x1b[1m";
 constexpr std::string_view kPlain = "\x1b[0m";
 
-/// "PODS" of the part "pods": what its first column is called.
+/// Heading of the first column of a part: "PODS" for "pods".
 std::string column_of(const Part& part) {
   std::string name = part.name;
   if (name == "policies") return "POLICY";
+  if (name == "addresses") return "ADDRESS";
+  if (name == "ports") return "NAME";
   if (name.ends_with('s')) name.pop_back();
   return heading_of(name);
+}
+
+/// The heading of Row::state.
+std::string state_column_of(const Part& part) {
+  if (part.name == "ports") return "PORT";
+  if (part.name == "slices") return "FAMILY";
+  if (part.name == "addresses") return "KIND";
+  return part.name == "endpoints" ? "USE" : "STATE";
 }
 
 Table table_of(const Part& part) {
@@ -37,7 +47,7 @@ Table table_of(const Part& part) {
       if (std::ranges::find(names, fact.name) == names.end()) names.push_back(fact.name);
     }
   }
-  std::vector<std::string> headings{column_of(part), "STATE"};
+  std::vector<std::string> headings{column_of(part), state_column_of(part)};
   for (const std::string& name : names) headings.push_back(heading_of(name));
   Table table(std::move(headings));
   for (const outlook::Row& row : part.rows) {

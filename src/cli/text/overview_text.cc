@@ -23,8 +23,8 @@ std::string summary_of(const outlook::Overview& overview) {
   text += ", " + counted(overview.pods, "pod");
   if (overview.pods_running != overview.pods) text += fmt::format(" ({} running)", overview.pods_running);
   if (overview.concerns_total == 0) return text + ". Nothing needs a look.";
-  return text + (overview.concerns_total == 1 ? std::string(". One thing needs a look:")
-                                              : fmt::format(". {} things need a look:", overview.concerns_total));
+  return text + (overview.concerns_total == 1 ? std::string(". One object needs a look:")
+                                              : fmt::format(". {} objects need a look:", overview.concerns_total));
 }
 
 }  // namespace

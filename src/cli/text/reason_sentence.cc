@@ -19,7 +19,7 @@ using policy::Fact;
 using policy::Reason;
 using policy::ReasonCode;
 
-/// The facts of one reason as text; empty where it lacks one.
+/// The facts of one reason as text; empty if the template names a missing fact.
 class Facts {
  public:
   explicit Facts(const Reason& reason) : facts_(reason.facts) {}
@@ -115,7 +115,7 @@ std::string estimate_disagrees(const Facts& facts) {
 }
 
 std::string in_blind_zone(const Facts& facts) {
-  return fmt::format("the kernel's OOM killer may come before {} falls to {}: about {} cannot be used", facts["signal"],
+  return fmt::format("the kernel's OOM killer may act before {} falls to {}: about {} cannot be used", facts["signal"],
                      facts.measured("threshold"), facts["blind_zone_bytes"]);
 }
 
@@ -144,8 +144,8 @@ std::string never_posted(const Facts& facts) {
 std::string zone_rate_limited(const Facts& facts) {
   if (facts["place"].empty()) return {};
   const std::string due = facts["due_seconds"];
-  return fmt::format("it stands {} of {} in the queue of its zone{}", facts["place"], facts["waiting_nodes"],
-                     due.empty() ? ", which does not move now" : "; its turn comes in " + due);
+  return fmt::format("it is {} of {} in the queue of its zone{}", facts["place"], facts["waiting_nodes"],
+                     due.empty() ? ", which does not move now" : "; its turn is in " + due);
 }
 
 std::string zone_state(const Facts& facts) {
@@ -183,15 +183,15 @@ std::string rollout_moves(const Facts& facts) {
 
 std::string surge_reached(const Facts& facts) {
   return fmt::format(
-      "there may be {} pods at a time ({} wanted, {} more by maxSurge), and {} are asked for: "
-      "no new one before an old one goes",
+      "there may be {} pods at a time ({} wanted, {} more by maxSurge), and {} are wanted: "
+      "no new one before an old one ends",
       facts["pods_max"], facts["pods_wanted"], facts["surge_max"], facts["pods"]);
 }
 
 std::string unavailable_reached(const Facts& facts) {
   return fmt::format(
       "{} pods must be available ({} wanted, {} fewer by maxUnavailable), {} are: "
-      "no old one goes before a new one is available",
+      "no old one ends before a new one is available",
       facts["available_min"], facts["pods_wanted"], facts["unavailable_max"], facts["pods_available"]);
 }
 
@@ -211,7 +211,7 @@ std::string evicted_in_a_row(const Facts& facts) {
 std::string no_replacement(const Facts& facts) {
   if (!facts["message"].empty()) return "another pod in its place would find no node: " + facts["message"];
   const std::string stage = facts["replacement"];
-  if (stage == "behind-others") return "pods of a higher priority, or that came before, wait for room first";
+  if (stage == "behind-others") return "pods of higher priority, or created earlier, are placed first";
   const std::string_view what = stage == "not-ready"    ? "has a node and is not ready yet"
                                 : stage == "not-placed" ? "has found no node yet"
                                 : stage == "not-made"   ? "has not been made yet"
@@ -261,9 +261,9 @@ constexpr auto kRows = std::to_array<Row>({
     {kEvictionInProgress, kCause, "an eviction is in progress"},
     {kLocalStorageExceeded, kCause, "", local_storage_exceeded},
     {kReclaimed, kTableRow},
-    {kReclaimSufficed, kCause, "what the node could free by itself was enough"},
+    {kReclaimSufficed, kCause, "the node reclaimed enough by itself"},
     {kReclaimFellShort, kCause},
-    {kReclaimSuperseded, kCause, "memory ran short meanwhile and goes first"},
+    {kReclaimSuperseded, kCause, "memory ran short meanwhile and is handled first"},
     {kThresholdNear, kCause, "", threshold_near},
     {kCacheTaken, kTableRow},
     {kCacheStayed, kCause},
@@ -319,7 +319,7 @@ constexpr auto kRows = std::to_array<Row>({
     {kPreempted, kCause},
     {kPreemptionInsufficient, kCause},
     {kRolledOut, kCause, "", rolled_out},
-    {kRolloutPaused, kCause, "it is paused (spec.paused); kubectl rollout resume lets it go on"},
+    {kRolloutPaused, kCause, "it is paused (spec.paused); kubectl rollout resume continues it"},
     {kRolloutUnobserved, kCause, "the deployment controller has not seen its latest version; does it run?"},
     {kRolloutMoves, kCause, "", rollout_moves},
     {kSurgeReached, kCause, "", surge_reached},

@@ -1,5 +1,5 @@
-// One reason in words, and what it may be in an explanation: one row per ReasonCode, in reason_sentence.cc.
-// Thread: any (pure).
+// One reason in words, and its role in an explanation: one row per ReasonCode, in reason_sentence.cc. Thread: any
+// (pure).
 #pragma once
 
 #include "policy/reason.h"
@@ -12,7 +12,7 @@ namespace spillway::cli {
 enum class ReasonRole {
   kCause,     // may be the cause in the headline, and is a remark otherwise
   kRemark,    // completes the picture; never the cause
-  kTableRow,  // a table shows it; neither the cause nor a remark
+  kTableRow,  // shown in a table; neither the cause nor a remark
 };
 
 ReasonRole role_of(policy::ReasonCode code);
@@ -20,7 +20,7 @@ ReasonRole role_of(policy::ReasonCode code);
 /// "zone halted": the words of the code.
 std::string words_of(policy::ReasonCode code);
 
-/// "available 90Mi, threshold 100Mi": in their order.
+/// The facts in order: "available 90Mi, threshold 100Mi".
 std::string facts_text(const std::vector<policy::Fact>& facts);
 
 /// "memory.available was 90Mi, below its threshold of 100Mi"; the words of the code and its facts if it has no sentence

@@ -27,7 +27,7 @@ std::optional<double> measured(const Reason& reason, std::string_view what) {
   return fact == nullptr ? std::nullopt : std::optional(fact_number(*fact));
 }
 
-/// nullopt: it is not foreseen that the threshold will be met.
+/// nullopt: no forecast says that the threshold will be reached.
 std::optional<double> forecast_of(const Reason& reason) {
   const Fact* fact = policy::find_fact(reason.facts, "forecast_seconds");
   if (fact == nullptr || fact_number(*fact) > kForeseenSeconds) return std::nullopt;
@@ -58,8 +58,8 @@ Fact left_of(const Reason& reason) {
   return {"left" + available->name.substr(std::string_view("available").size()), left};
 }
 
-std::string next_of(const policy::Decision& standing) {
-  for (const policy::Candidate& each : standing.candidates) {
+std::string next_of(const policy::Decision& decision) {
+  for (const policy::Candidate& each : decision.candidates) {
     if (each.reason.code == ReasonCode::kRankedFirst) return each.subject.ns + "/" + each.subject.name;
   }
   return {};
@@ -75,9 +75,9 @@ bool is_memory(const Reason& reason) {
 }
 
 /// The nearest first. Of the usual table one alone: memory, unless another one is met, foreseen or within kNearShare.
-std::vector<const Reason*> thresholds_of(const policy::Decision& standing, Width width) {
+std::vector<const Reason*> thresholds_of(const policy::Decision& decision, Width width) {
   std::vector<const Reason*> found;
-  for (const Reason& each : standing.reasons) {
+  for (const Reason& each : decision.reasons) {
     if (is_threshold(each)) found.push_back(&each);
   }
   std::ranges::stable_sort(found, {}, [](const Reason* each) { return nearness(*each); });
@@ -97,15 +97,15 @@ void add_threshold(Table& table, const NodeRow& row, const Reason& reason, bool 
              is_met(reason) ? "now"
              : forecast     ? value_text({"forecast_seconds", *forecast})
                             : "",
-             is_first ? next_of(*row.standing) : ""},
+             is_first ? next_of(*row.decision) : ""},
             paint == Paint::kTerminal ? colour_of(reason) : "");
 }
 
 }  // namespace
 
-const Reason* nearest_threshold(const policy::Decision& standing) {
+const Reason* nearest_threshold(const policy::Decision& decision) {
   const Reason* nearest = nullptr;
-  for (const Reason& each : standing.reasons) {
+  for (const Reason& each : decision.reasons) {
     if (is_threshold(each) && (nearest == nullptr || nearness(each) < nearness(*nearest))) nearest = &each;
   }
   return nearest;
@@ -113,7 +113,7 @@ const Reason* nearest_threshold(const policy::Decision& standing) {
 
 std::vector<NodeRow> nearest_first(std::vector<NodeRow> rows) {
   const auto key = [](const NodeRow& row) {
-    const Reason* nearest = row.standing ? nearest_threshold(*row.standing) : nullptr;
+    const Reason* nearest = row.decision ? nearest_threshold(*row.decision) : nullptr;
     const auto near =
         nearest == nullptr ? std::tuple(true, std::numeric_limits<double>::infinity(), 1.0) : nearness(*nearest);
     return std::tuple(row.state == "Ready" ? 1 : 0, near);
@@ -126,8 +126,8 @@ std::vector<NodeRow> nearest_first(std::vector<NodeRow> rows) {
 
 std::vector<NodeRow> least_memory_first(std::vector<NodeRow> rows) {
   const auto left = [](const NodeRow& row) {
-    if (row.standing) {
-      for (const Reason& each : row.standing->reasons) {
+    if (row.decision) {
+      for (const Reason& each : row.decision->reasons) {
         if (is_memory(each)) return measured(each, "available").value_or(std::numeric_limits<double>::infinity());
       }
     }
@@ -146,7 +146,7 @@ std::string top_table(const std::vector<NodeRow>& rows, Paint paint, Width width
   std::string silent;
   for (const NodeRow& row : rows) {
     const std::vector<const Reason*> shown =
-        row.standing ? thresholds_of(*row.standing, width) : std::vector<const Reason*>();
+        row.decision ? thresholds_of(*row.decision, width) : std::vector<const Reason*>();
     if (shown.empty()) {
       table.add({row.node, row.state}, paint == Paint::kTerminal ? "\x1b[33m" : "");
       silent += fmt::format("{}: {}\n", printable_line(row.node),

@@ -16,13 +16,13 @@ namespace spillway::cli {
 struct NodeRow {
   std::string node;
   std::string state;                         // "Ready", "Ready,MemoryPressure", "NotReady,SchedulingDisabled"
-  std::optional<policy::Decision> standing;  // every threshold with its numbers, and who would be next
+  std::optional<policy::Decision> decision;  // every threshold with its numbers, and the next pod
   std::string silent;
 };
 
 /// The threshold that is nearest to be met: a forecast within the hour before none, then the smaller share of the
 /// capacity that is left above it; met ones first. nullptr: none was measured.
-const policy::Reason* nearest_threshold(const policy::Decision& standing);
+const policy::Reason* nearest_threshold(const policy::Decision& decision);
 
 /// Rows in the order of the table: nodes that are not plainly Ready, then the nearest to a threshold, then those that
 /// are silent; ties by name.

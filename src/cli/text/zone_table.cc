@@ -82,11 +82,11 @@ std::string zone_table(const api::Json& zone_list, Paint paint, Width width) {
   std::string text = table.empty() ? "" : table.text("");
   if (new_nodes > 0) {
     text += fmt::format(
-        "{}{} new: the controllers have not looked at {} yet; they look every {}.\n", text.empty() ? "" : "\n",
+        "{}{} new: the controllers have not synced {} yet; they sync every {}.\n", text.empty() ? "" : "\n",
         new_nodes == 1 ? "One node is" : fmt::format("{} nodes are", new_nodes), new_nodes == 1 ? "it" : "them",
         value_text({"look_every_seconds", number_at(zone_list, "lookEverySeconds")}));
   }
-  if (text.empty()) text = "No zones: no nodes are known.\n";
+  if (text.empty()) text = "No zones: there are no nodes.\n";
   if (const std::string held = brake_text(zone_list.find("brake")); !held.empty()) {
     text += fmt::format("\nNothing is marked, tainted or deleted: {}\n", printable_line(held));
   }

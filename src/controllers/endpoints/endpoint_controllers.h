@@ -1,4 +1,4 @@
-// The controllers of what is behind Services, with the caches that only they read. Thread: loop.
+// The controllers of endpoints, with the caches that only they read. Thread: loop.
 #pragma once
 
 #include "base/rng.h"
@@ -24,7 +24,7 @@ class EndpointControllers {
   EndpointControllers& operator=(const EndpointControllers&) = delete;
   ~EndpointControllers();
 
-  /// Once the caches are filled.
+  /// Begins to sync. Called once the caches are filled.
   void start(Now now);
   void run(Now now);
 

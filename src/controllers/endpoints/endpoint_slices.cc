@@ -14,13 +14,13 @@ std::string_view EndpointSliceController::slices_query() {
 }
 
 EndpointSliceController::Metrics::Metrics(telemetry::Registry& metrics) {
-  const auto looks = [&metrics](std::string_view result) {
-    return metrics.counter("endpoint_slice_controller_syncs", "Looks at Services for their EndpointSlices",
+  const auto syncs = [&metrics](std::string_view result) {
+    return metrics.counter("endpoint_slice_controller_syncs", "Syncs of Services for their EndpointSlices",
                            {{"result", result}});
   };
-  done = looks("success");
-  stale = looks("stale");
-  failed = looks("error");
+  done = syncs("success");
+  stale = syncs("stale");
+  failed = syncs("error");
   for (const std::string_view verb : {"create", "update", "delete"}) {
     changes[verb] = metrics.counter("endpoint_slice_controller_changes", "EndpointSlices that were written or deleted",
                                     {{"operation", verb}});
@@ -71,7 +71,7 @@ void EndpointSliceController::forget(const std::string& key) {
   }
 }
 
-void EndpointSliceController::look(const std::string& key, Now now) {
+void EndpointSliceController::sync(const std::string& key, Now now) {
   const ServicePtr service = find(key);
   if (!service || !endpoints::has_selected_pods(*service)) {
     metrics_.done.add();
@@ -89,33 +89,34 @@ void EndpointSliceController::look(const std::string& key, Now now) {
        .pods = pods,
        .node = [this](const std::string& name) -> const api::Node* { return shared_.nodes.cache().find(name).get(); },
        .slices = slices,
-       .trigger_time = trigger_times_.look(key, *service, pods),
+       .trigger_time = trigger_times_.observe(key, *service, pods),
        .zones = zones_});
   for (const std::string& node : plan.missing_nodes) waiting_for_node_[node].insert(key);
   incomplete_.erase(key);
   if (!plan.missing_nodes.empty()) incomplete_.insert(key);
-  note_hints(key, *service, plan, now);
+  record_hints(key, *service, plan, now);
   carry_out(
       key, std::move(plan),
       [this, service](const SliceWrites::Failure& failure, Now then) {
-        tell(*service, "FailedToUpdateEndpointSlices",
-             fmt::format("Error updating Endpoint Slices for Service {0}/{1}: failed to {2} {3}EndpointSlice for "
-                         "Service {0}/{1}: {4}",
-                         service->metadata.ns, service->metadata.name, failure.verb,
-                         failure.slice.empty() ? failure.slice : failure.slice + " ", failure.error.message),
-             then);
+        record_warning(
+            *service, "FailedToUpdateEndpointSlices",
+            fmt::format("Error updating Endpoint Slices for Service {0}/{1}: failed to {2} {3}EndpointSlice for "
+                        "Service {0}/{1}: {4}",
+                        service->metadata.ns, service->metadata.name, failure.verb,
+                        failure.slice.empty() ? failure.slice : failure.slice + " ", failure.error.message),
+            then);
       },
       now);
 }
 
 /// A slice that lacks a pod counts as refused: it is synced again.
-void EndpointSliceController::on_looked(const std::string& key, Looked how) {
-  (how == Looked::kDone && !incomplete_.contains(key) ? metrics_.done : metrics_.failed).add();
+void EndpointSliceController::on_synced(const std::string& key, SyncResult how) {
+  (how == SyncResult::kDone && !incomplete_.contains(key) ? metrics_.done : metrics_.failed).add();
 }
 
 /// Records events when hints by capacity are added and removed.
-void EndpointSliceController::note_hints(const std::string& key, const api::Service& service,
-                                         const endpoints::SlicePlan& plan, Now now) {
+void EndpointSliceController::record_hints(const std::string& key, const api::Service& service,
+                                           const endpoints::SlicePlan& plan, Now now) {
   const auto say = [&](client::EventType type, std::string_view reason, std::string_view what,
                        endpoints::Family family) {
     shared_.events.record(client::reference_to(service), type, reason,

@@ -29,13 +29,13 @@ class EndpointSliceController final : public SliceController {
   static std::string_view slices_query();
 
  private:
-  void look(const std::string& key, Now now) override;
+  void sync(const std::string& key, Now now) override;
   void forget(const std::string& key) override;
   void prepare(Now now) override;
   void on_node(const std::string& name, Now now);
   void measure_zones(Now now);
-  void on_looked(const std::string& key, Looked how) override;
-  void note_hints(const std::string& key, const api::Service& service, const endpoints::SlicePlan& plan, Now now);
+  void on_synced(const std::string& key, SyncResult how) override;
+  void record_hints(const std::string& key, const api::Service& service, const endpoints::SlicePlan& plan, Now now);
 
   using GivenByFamily = std::map<endpoints::Family, endpoints::EndpointsByZone>;
 
@@ -50,7 +50,7 @@ class EndpointSliceController final : public SliceController {
   };
 
   Metrics metrics_;
-  std::set<std::string> incomplete_;  // Services that lack a pod whose node is not there
+  std::set<std::string> incomplete_;  // Services with a pod whose node is unknown
   endpoints::ZoneShares zones_;
   bool zones_are_old_ = true;                    // a node has changed since
   std::map<std::string, GivenByFamily> hinted_;  // by the key of the Service: hints by capacity that it has

@@ -46,7 +46,7 @@ void EndpointsController::forget(const std::string& key) {
   trigger_times_.forget(key);
 }
 
-void EndpointsController::look(const std::string& key, Now now) {
+void EndpointsController::sync(const std::string& key, Now now) {
   const auto shown = [this, &key](const std::string&) -> std::optional<std::string> {
     const EndpointsPtr current = endpoints_.cache().find(key);
     return current ? std::optional(current->metadata.resource_version) : std::nullopt;
@@ -57,7 +57,8 @@ void EndpointsController::look(const std::string& key, Now now) {
   if (!endpoints::has_selected_pods(*service)) return end(key, now);
   const std::vector<PodPtr> pods = pods_of(*service);
   const EndpointsPtr current = endpoints_.cache().find(key);
-  const auto next = endpoints::plan_endpoints(*service, pods, current.get(), trigger_times_.look(key, *service, pods));
+  const auto next =
+      endpoints::plan_endpoints(*service, pods, current.get(), trigger_times_.observe(key, *service, pods));
   if (!next) return end(key, now);
   write(key, service, *next);
 }
@@ -102,10 +103,10 @@ void EndpointsController::on_written(const std::string& key, const ServicePtr& s
   const bool expected = error.code == ErrorCode::kNotFound || error.code == ErrorCode::kConflict ||
                         error.code == ErrorCode::kAlreadyExists;
   if (!expected) {
-    tell(*service, created ? "FailedToCreateEndpoint" : "FailedToUpdateEndpoint",
-         created ? fmt::format("Failed to create endpoint for service {}: {}", key, error.message)
-                 : fmt::format("Failed to update endpoint {}: {}", key, error.message),
-         now);
+    record_warning(*service, created ? "FailedToCreateEndpoint" : "FailedToUpdateEndpoint",
+                   created ? fmt::format("Failed to create endpoint for service {}: {}", key, error.message)
+                           : fmt::format("Failed to update endpoint {}: {}", key, error.message),
+                   now);
   }
   give_up(key, created ? "create" : "update", error, now);
 }

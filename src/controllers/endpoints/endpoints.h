@@ -25,7 +25,7 @@ class EndpointsController final : public ServiceController {
  private:
   using EndpointsPtr = std::shared_ptr<const api::Endpoints>;
 
-  void look(const std::string& key, Now now) override;
+  void sync(const std::string& key, Now now) override;
   void forget(const std::string& key) override;
   void on_endpoints(const EndpointsPtr& before, const EndpointsPtr& after, Now now);
   void remove(const std::string& key, Now now);

@@ -26,7 +26,7 @@ class SelectedPods {
   SelectedPods(const SelectedPods&) = delete;
   SelectedPods& operator=(const SelectedPods&) = delete;
 
-  /// The pods that it selects, in the order of their keys. The Service is one of the cache.
+  /// The pods that the Service selects, in the order of their keys. The Service must be in the cache.
   std::vector<PodPtr> pods_of(const api::Service& service) const;
   /// Keys of the Services of the namespace that select such a pod, in order.
   std::vector<client::ObjectKey> services_of(const std::string& ns, const api::StringMap& labels) const;

@@ -53,7 +53,7 @@ void ServiceController::run(Now now) {
   prepare(now);
   while (const std::optional<std::string> key = queue_metrics_.take(queue_, now.mono)) {
     if (!find(*key)) forget(*key);
-    look(*key, now);
+    sync(*key, now);
   }
   queue_metrics_.show(queue_, now.mono);
   arm();
@@ -81,7 +81,8 @@ void ServiceController::give_up(const std::string& key, std::string_view doing, 
   arm();
 }
 
-void ServiceController::tell(const api::Service& service, std::string_view reason, std::string_view message, Now now) {
+void ServiceController::record_warning(const api::Service& service, std::string_view reason, std::string_view message,
+                                       Now now) {
   shared_.events.record(client::reference_to(service), client::EventType::kWarning, reason, message, now);
 }
 

@@ -26,9 +26,9 @@ class ServiceController {
   ServiceController& operator=(const ServiceController&) = delete;
   virtual ~ServiceController() = default;
 
-  /// Once the caches are filled.
+  /// Begins to sync. Called once the caches are filled.
   virtual void start(Now now);
-  /// Works off what is due; called at the end of every step.
+  /// Syncs the Services that are due; called at the end of every step.
   void run(Now now);
 
  protected:
@@ -39,12 +39,12 @@ class ServiceController {
                     telemetry::Registry& metrics, std::string_view name);
 
   /// end(), later() or give_up() must follow.
-  virtual void look(const std::string& key, Now now) = 0;
+  virtual void sync(const std::string& key, Now now) = 0;
 
   /// Runs before the syncs of a step.
   virtual void prepare(Now) {}
 
-  /// The Service is gone: drops the state kept for it.
+  /// The Service was deleted: drops the state kept for it.
   virtual void forget(const std::string& key) = 0;
 
   void enqueue(const std::string& key, Now now);
@@ -55,10 +55,10 @@ class ServiceController {
 
   ServicePtr find(const std::string& key) const { return services_.cache().find(key); }
 
-  /// The pods that it selects, in the order of their keys.
+  /// The pods that the Service selects, in the order of their keys.
   std::vector<PodPtr> pods_of(const api::Service& service) const { return selected_->pods_of(service); }
 
-  void tell(const api::Service& service, std::string_view reason, std::string_view message, Now now);
+  void record_warning(const api::Service& service, std::string_view reason, std::string_view message, Now now);
 
   Shared shared_;
   endpoints::TriggerTimes trigger_times_;

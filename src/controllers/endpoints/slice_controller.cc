@@ -14,11 +14,11 @@ SliceController::SliceController(Shared shared, client::Informer<api::Service>& 
   }});
 }
 
-void SliceController::carry_out(const std::string& key, endpoints::SlicePlan plan, Tell tell_failure, Now now) {
+void SliceController::carry_out(const std::string& key, endpoints::SlicePlan plan, OnFailure on_failure, Now now) {
   writes_.carry_out(
       key, std::move(plan),
-      [this, key, tell = std::move(tell_failure)](const std::optional<SliceWrites::Failure>& failure, Now then) {
-        on_looked(key, failure ? Looked::kRefused : Looked::kDone);
+      [this, key, on_failure = std::move(on_failure)](const std::optional<SliceWrites::Failure>& failure, Now then) {
+        on_synced(key, failure ? SyncResult::kRefused : SyncResult::kDone);
         if (!failure) {
           end(key, then);
           return arm();
@@ -26,7 +26,7 @@ void SliceController::carry_out(const std::string& key, endpoints::SlicePlan pla
         // Expected: another client wrote first, the namespace is gone, or writes are off (client::ShadowEngine).
         const ErrorCode code = failure->error.code;
         const bool expected = code == ErrorCode::kNotFound || code == ErrorCode::kConflict;
-        if (!expected) tell(*failure, then);
+        if (!expected) on_failure(*failure, then);
         give_up(key, failure->verb, failure->error, then);
       },
       now);

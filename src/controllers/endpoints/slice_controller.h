@@ -20,15 +20,15 @@ class SliceController : public ServiceController {
                   const SelectedPods* selected, telemetry::Registry& metrics, std::string_view name);
 
   /// Reports a refused write to users, if the cause will not end by itself.
-  using Tell = std::function<void(const SliceWrites::Failure&, Now)>;
+  using OnFailure = std::function<void(const SliceWrites::Failure&, Now)>;
 
   /// Carries the plan out, and then ends the sync of `key` or requeues it.
-  void carry_out(const std::string& key, endpoints::SlicePlan plan, Tell tell_failure, Now now);
+  void carry_out(const std::string& key, endpoints::SlicePlan plan, OnFailure on_failure, Now now);
 
-  enum class Looked { kDone, kRefused };
+  enum class SyncResult { kDone, kRefused };
 
   /// carry_out() has ended.
-  virtual void on_looked(const std::string& /*key*/, Looked /*result*/) {}
+  virtual void on_synced(const std::string& /*key*/, SyncResult /*result*/) {}
 
   SlicesByService slices_;
   SliceWrites writes_;

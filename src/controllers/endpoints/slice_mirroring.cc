@@ -32,7 +32,7 @@ void SliceMirroringController::start(Now now) {
 /// Slices of a deleted Service that the cache does not show yet are collected as garbage.
 void SliceMirroringController::forget(const std::string&) {}
 
-void SliceMirroringController::look(const std::string& key, Now now) {
+void SliceMirroringController::sync(const std::string& key, Now now) {
   if (const auto due = writes_.waits(key, now.mono)) return later(key, *due);
   const EndpointsPtr source = endpoints_.cache().find(key);
   const ServicePtr service = find(key);

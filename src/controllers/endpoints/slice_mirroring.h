@@ -27,7 +27,7 @@ class SliceMirroringController final : public SliceController {
  private:
   using EndpointsPtr = std::shared_ptr<const api::Endpoints>;
 
-  void look(const std::string& key, Now now) override;
+  void sync(const std::string& key, Now now) override;
   void forget(const std::string& key) override;
 
   client::Informer<api::Endpoints>& endpoints_;

@@ -21,7 +21,7 @@ class UnseenWrites {
 
   void wrote(const std::string& of, const std::string& name, std::string_view resource_version, Instant now);
   void removed(const std::string& of, const std::string& name, std::string_view resource_version, Instant now);
-  /// The time until which to wait; nullopt: the cache shows all of it, or the wait is over.
+  /// The time until which to wait; nullopt: the cache shows all writes, or the wait is over.
   std::optional<Instant> waits(const std::string& of, const Shown& shown, Instant now);
 
   void forget(const std::string& of) { by_owner_.erase(of); }

@@ -72,7 +72,7 @@ void CloudCheck::run(Now now) {
   if (!answer_) return;
   const auto answer = *std::exchange(answer_, std::nullopt);
   if (answer) {
-    judge(*answer, now);
+    evaluate(*answer, now);
   } else {
     shared_.log.warning("the cloud instance check failed", {{"error", answer.error().text()}});
   }
@@ -80,7 +80,7 @@ void CloudCheck::run(Now now) {
 }
 
 /// A node is evaluated anew: it may have returned during the call to the cloud.
-void CloudCheck::judge(const std::vector<InstanceAnswer>& answers, Now now) {
+void CloudCheck::evaluate(const std::vector<InstanceAnswer>& answers, Now now) {
   const auto gone = std::ranges::count(answers, std::optional(InstanceState::kGone), &InstanceAnswer::state);
   const bool believed = gone < 2 || std::cmp_less(gone, answers.size());
   for (const InstanceAnswer& answer : answers) {

@@ -36,7 +36,7 @@ class CloudCheck {
   CloudCheck(const CloudCheck&) = delete;
   CloudCheck& operator=(const CloudCheck&) = delete;
 
-  /// Once the caches are filled.
+  /// Begins to sync. Called once the caches are filled.
   void start(Now now);
   /// Runs after every step: processes an answer that has arrived.
   void run(Now now);
@@ -51,7 +51,7 @@ class CloudCheck {
   using NodePtr = std::shared_ptr<const api::Node>;
 
   void ask(Now now);
-  void judge(const std::vector<InstanceAnswer>& answers, Now now);
+  void evaluate(const std::vector<InstanceAnswer>& answers, Now now);
   void remove(const NodePtr& node, Now now);
   void on_removed(const std::string& name, const Result<api::Json>& outcome);
   void set_shut_down(const NodePtr& node, bool shut_down, Now now);

@@ -45,7 +45,7 @@ Result<std::vector<InstanceAnswer>> read_instance_answer(std::string_view text,
   for (const api::Json& entry : *nodes->if_array()) {
     const std::string node(entry.string_at({"name"}));
     const auto answer = std::ranges::find(answers, node, &InstanceAnswer::node);
-    if (answer == answers.end()) return invalid(kWhat, "node \"{}\" was not asked for", node);
+    if (answer == answers.end()) return invalid(kWhat, "node \"{}\" was not requested", node);
     if (!answered.insert(node).second) return invalid(kWhat, "node {} is answered twice", node);
     SPILLWAY_TRY(state, state_of(entry, node));
     answer->state = state;

@@ -20,10 +20,10 @@ class LifecycleWitness {
  public:
   virtual ~LifecycleWitness() = default;
 
-  /// All nodes and leases there are follow, then the first pass.
+  /// The start: all present nodes and leases follow, then the first pass.
   virtual void on_start(Now now) = 0;
   virtual void on_pass(Now now) = 0;
-  /// Null: it is gone.
+  /// Null: the node was deleted.
   virtual void on_node(const std::string& name, const api::Node* node, Now now) = 0;
   /// Received from a watch, or by a get.
   virtual void on_lease(const std::string& node, const api::Lease& lease, Now now) = 0;

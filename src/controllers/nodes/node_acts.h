@@ -24,7 +24,7 @@ class NodeActs {
   NodeActs(Shared shared, ActGate& gate, lifecycle::Profile profile, LifecycleWitness* witness)
       : shared_(shared), gate_(gate), profile_(profile), witness_(witness) {}
 
-  /// nullopt: the act may be done now. Else a brake holds it, and it is to be requested again at that time.
+  /// nullopt: the act may be carried out now. Else a brake holds it, and the caller tries again at that time.
   std::optional<Instant> ask_gate(lifecycle::ActKind kind, const api::Node& node, Now now);
   /// `reasons`: rendered; may be empty.
   void record_decision(std::string subject, std::string decision, std::string reasons, Now now);

@@ -33,7 +33,7 @@ std::string status_text(const api::Node& node, std::string_view reason) {
 NodeIpam::NodeIpam(Shared shared, addresses::NodeRanges ranges) : shared_(shared), ranges_(std::move(ranges)) {
   for (addresses::CidrSet& cluster : ranges_.clusters) {
     for (const api::IpRange& service : ranges_.services) {
-      ignored(cluster.occupy(service), "a range of Services elsewhere takes none of the blocks");
+      ignored(cluster.occupy(service), "a range of Services outside the node ranges uses none of the blocks");
     }
   }
   shared_.nodes.cache().listen({[this](const NodePtr& before, const NodePtr& after, Now now) {
@@ -47,7 +47,7 @@ void NodeIpam::start(Now now) {
     shared_.log.info("nodes get their pod addresses from a range",
                      {{"range", addresses::to_text(cluster.cluster())}, {"blocks", cluster.blocks_max()}});
   }
-  // First what nodes have, then what they lack: no block is given twice.
+  // First the blocks that nodes have, then the missing ones: no block is given twice.
   for (const auto& [name, node] : shared_.nodes.cache().all()) {
     if (!node->spec.pod_cidrs.empty()) occupy(*node);
   }
@@ -95,7 +95,7 @@ void NodeIpam::on_node(const NodePtr& before, const NodePtr& after, Now now) {
   const bool same = before && before->metadata.uid == after->metadata.uid &&
                     before->spec.pod_cidrs == after->spec.pod_cidrs && blocks_.contains(after->metadata.uid);
   if (same) return;
-  // Blocks that were chosen here go, unless the node shows them: another may have written first.
+  // Frees the blocks chosen here, unless the node shows them: another writer may have been first.
   const auto chosen = blocks_.extract(after->metadata.uid);
   for (const api::IpRange& each : chosen ? chosen.mapped() : Blocks()) {
     for (addresses::CidrSet& cluster : ranges_.clusters) ignored(cluster.release(each), "of the other family");

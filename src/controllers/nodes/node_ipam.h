@@ -33,7 +33,7 @@ class NodeIpam {
   using NodePtr = std::shared_ptr<const api::Node>;
   using Blocks = std::vector<api::IpRange>;
 
-  /// False: at least one of its ranges cannot be occupied.
+  /// False: at least one of the node's ranges cannot be occupied.
   bool occupy(const api::Node& node);
   void on_node(const NodePtr& before, const NodePtr& after, Now now);
   void release(const std::string& uid, Now now);

@@ -108,7 +108,7 @@ void NodeLifecycleController::begin_pass(Now now) {
     acts_.record_event(gone, "RemovingNode",
                        fmt::format("Node {} event: Removing Node {} from {}", name, name, controller), now);
   }
-  note_zones();
+  log_new_zones();
   for (const api::Node* node : opening.untaint) {
     monitor_.dequeue(*node);
     tainter_.untaint(shared_.nodes.cache().find(node->metadata.name), {}, now);
@@ -116,7 +116,7 @@ void NodeLifecycleController::begin_pass(Now now) {
 
   pass_.clear();
   pass_.reserve(opening.due.size());
-  look_for_hold();
+  check_hold();
   for (const api::Node* node : opening.due) {
     const std::string& name = node->metadata.name;
     const LeasePtr lease = shared_.leases.cache().find(lease_key(name));
@@ -130,8 +130,8 @@ void NodeLifecycleController::begin_pass(Now now) {
   for (const std::string& name : leases_outstanding_) check_live_lease(name);
 }
 
-/// Zones that are new, or there again after they had no node.
-void NodeLifecycleController::note_zones() {
+/// Zones that are new, or had no node for a while.
+void NodeLifecycleController::log_new_zones() {
   std::set<std::string> zones;
   for (const auto& [zone, state] : monitor_.zones()) {
     if (!zones_.contains(zone)) {
@@ -156,7 +156,7 @@ void NodeLifecycleController::feed_brakes(Now now) {
   std::optional<Duration> age;
   for (const client::InformerBase* informer : {static_cast<const client::InformerBase*>(&shared_.nodes),
                                                static_cast<const client::InformerBase*>(&shared_.leases)}) {
-    if (const auto heard = informer->last_heard()) age = std::max(age.value_or(Duration::zero()), now.mono - *heard);
+    if (const auto last = informer->last_received()) age = std::max(age.value_or(Duration::zero()), now.mono - *last);
   }
   brakes.on_watch_age(age);
   const auto heartbeats = monitor_.heartbeats(now.mono, options_.monitor.health.node_monitor_grace_period / 2);
@@ -164,7 +164,7 @@ void NodeLifecycleController::feed_brakes(Now now) {
 }
 
 /// Takes effect with the answer; until then the last hold applies.
-void NodeLifecycleController::look_for_hold() {
+void NodeLifecycleController::check_hold() {
   const std::string& name = options_.hold_config_map;
   const std::size_t slash = name.find('/');
   if (slash == std::string::npos) return;
@@ -211,7 +211,7 @@ void NodeLifecycleController::assess_by_live_lease(const std::string& name, cons
 }
 
 void NodeLifecycleController::on_all_assessed(Now now) {
-  if (!options_.profile.judges_zones_first) return write_statuses(now);
+  if (!options_.profile.evaluates_zones_first) return write_statuses(now);
   first_deadline_ = monitor_.first_deadline(now.mono);
   for (Seen& seen : pass_) {
     const NodePtr node = shared_.nodes.cache().find(seen.node->metadata.name);
@@ -223,7 +223,7 @@ void NodeLifecycleController::on_all_assessed(Now now) {
     const Instant deadline = now.mono + options_.monitor.health.node_startup_grace_period - seen.assessment.silence;
     first_deadline_ = std::min(first_deadline_.value_or(deadline), deadline);
   }
-  judge_zones(now);
+  evaluate_zones(now);
   for (const Seen& seen : std::exchange(pass_, {})) {
     if (seen.present) act(seen.node, seen.assessment, now);
   }
@@ -242,7 +242,7 @@ void NodeLifecycleController::assess_anew(Seen& seen, const NodePtr& node, Now n
   seen.assessment.current = lifecycle::readiness_of(*node);
 }
 
-void NodeLifecycleController::judge_zones(Now now) {
+void NodeLifecycleController::evaluate_zones(Now now) {
   const NodeMonitor::Verdict verdict = monitor_.finish_pass(now);
   report_verdict(verdict, now);
   if (verdict.left_master_disruption) gate_.brakes().on_storm_over(now);
@@ -273,11 +273,11 @@ void NodeLifecycleController::write_statuses(Now now) {
 
 void NodeLifecycleController::follow_statuses(Now now) {
   for (const Seen& seen : pass_) {
-    if (!seen.present) continue;  // its status was not written: it does not count in this pass
+    if (!seen.present) continue;  // a node whose status could not be written does not count in this pass
     monitor_.count(*seen.node, seen.assessment);
     if (!seen.held) follow_status(seen.node, seen.assessment, now);
   }
-  judge_zones(now);
+  evaluate_zones(now);
   pass_.clear();
   end_pass(now);
 }
@@ -302,7 +302,7 @@ void NodeLifecycleController::on_lease(const LeasePtr& before, const LeasePtr& a
   if (!started_ || !options_.profile.leases) return;
   const std::string& name = (after ? after : before)->metadata.name;
   if (after && options_.witness != nullptr) options_.witness->on_lease(name, *after, now);
-  if (!monitor_.knows(name)) return;  // its first pass has not run yet
+  if (!monitor_.knows(name)) return;  // the first pass over the node has not run yet
   const bool assessed = after && options_.profile.detect_at_deadline;
   if (const NodePtr node = assessed ? shared_.nodes.cache().find(name) : nullptr) {
     monitor_.assess(*node, after.get(), now);
@@ -317,7 +317,7 @@ void NodeLifecycleController::report_verdict(const NodeMonitor::Verdict& verdict
   if (verdict.entered_master_disruption) acts_.record_decision("cluster", "evictions stop", {}, now);
   if (verdict.left_master_disruption) acts_.record_decision("cluster", "evictions resume", {}, now);
   for (const NodeMonitor::ZoneChange& change : verdict.changes) {
-    note_zone(change, now);
+    record_zone(change, now);
     shared_.log.info("zone changed", {{"zone", lifecycle::readable_zone(change.zone)},
                                       {"state", lifecycle::to_string(change.after)},
                                       {"before", change.before ? lifecycle::to_string(*change.before) : "none"},
@@ -328,7 +328,7 @@ void NodeLifecycleController::report_verdict(const NodeMonitor::Verdict& verdict
 }
 
 /// A new zone that is Normal is no decision.
-void NodeLifecycleController::note_zone(const NodeMonitor::ZoneChange& change, Now now) {
+void NodeLifecycleController::record_zone(const NodeMonitor::ZoneChange& change, Now now) {
   using lifecycle::ZoneState;
   if (change.before.value_or(ZoneState::kInitial) == ZoneState::kInitial && change.after == ZoneState::kNormal) return;
   acts_.record_decision(fmt::format("zone {}", lifecycle::readable_zone(change.zone)),

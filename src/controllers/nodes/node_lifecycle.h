@@ -46,8 +46,8 @@ class NodeLifecycleController {
     NodeStatusWriter::Options status;
     /// Ask the API server for the lease of a node before it is called silent.
     bool live_lease_check = true;
-    /// The NoSchedule taints of its conditions, and its labels, follow the node. Also in the lines that had none of it:
-    /// the API server taints new nodes.
+    /// Keep each node's NoSchedule taints and its beta labels as its conditions and labels say. True also where an old
+    /// upstream version is imitated that did not do so: our API server taints new nodes in any case.
     bool reconcile_nodes = true;
     /// Manual hold: while this ConfigMap exists, the acts that it names are held (manual_hold.h). Empty: there is none.
     std::string hold_config_map;  // "kube-system/spillway-hold"
@@ -63,7 +63,7 @@ class NodeLifecycleController {
   NodeLifecycleController(const NodeLifecycleController&) = delete;
   NodeLifecycleController& operator=(const NodeLifecycleController&) = delete;
 
-  /// Once the caches are filled: the first pass is at once.
+  /// Begins with the first pass. Called once the caches are filled.
   void start(Now now);
 
   const lifecycle::NodeMonitor& monitor() const { return monitor_; }
@@ -77,11 +77,11 @@ class NodeLifecycleController {
   struct Seen {
     NodePtr node;
     lifecycle::Assessment assessment;
-    bool present = true;  // still there at the end of the pass, and its status written
+    bool present = true;  // the node exists at the end of the pass, and its status was written
     bool held = false;    // a brake holds the write back
   };
 
-  // One pass, in this order.
+  // The steps of one pass, in order.
   void begin_pass(Now now);
   Seen& seen_in_pass(const std::string& name);
   void check_live_lease(const std::string& name);
@@ -89,7 +89,7 @@ class NodeLifecycleController {
   void assess_by_live_lease(const std::string& name, const Result<api::Json>& outcome, Now now);
   void on_all_assessed(Now now);
   void assess_anew(Seen& seen, const NodePtr& node, Now now);
-  void judge_zones(Now now);
+  void evaluate_zones(Now now);
   void sweep(Now now);
   void end_pass(Now now);
   // Writes all statuses; zones are evaluated afterwards, with the results of the writes.
@@ -97,8 +97,8 @@ class NodeLifecycleController {
   void follow_statuses(Now now);
   Instant next_pass(Now now) const;
   void feed_brakes(Now now);
-  void note_zones();
-  void look_for_hold();
+  void log_new_zones();
+  void check_hold();
   void on_hold_read(const Result<api::Json>& outcome);
   void report_verdict(const lifecycle::NodeMonitor::Verdict& verdict, Now now);
   void act(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
@@ -117,10 +117,10 @@ class NodeLifecycleController {
   void on_pod(const PodPtr& before, const PodPtr& after, Now now);
   void follow_pod(const client::ObjectKey& key, int tries, Now now);
   void force_on_outdated_kubelet(const PodPtr& pod);
-  /// `listed`: nullopt if they were not needed so far.
+  /// `listed`: nullopt if no list was needed so far.
   void mark_pods(const NodePtr& node, const lifecycle::Assessment& assessment, const Pods& listed, Now now);
 
-  void note_zone(const lifecycle::NodeMonitor::ZoneChange& change, Now now);
+  void record_zone(const lifecycle::NodeMonitor::ZoneChange& change, Now now);
   void record_marked(const api::Node& node, const lifecycle::Assessment& assessment, Now now);
 
   Shared shared_;
@@ -138,7 +138,7 @@ class NodeLifecycleController {
   bool started_ = false;
   std::optional<Instant> first_deadline_;                    // among the nodes that were not silent in the last pass
   std::vector<Seen> pass_;                                   // nodes of the pass under way, in name order
-  std::set<std::string> leases_outstanding_;                 // live reads of the pass under way
+  std::set<std::string> leases_outstanding_;                 // reads of leases that the pass waits for
   std::set<std::string> zones_;                              // the zones of the last pass
   std::set<std::string, std::less<>> statuses_outstanding_;  // writes that the pass under way waits for
   std::set<std::string, std::less<>> labelling_;

@@ -37,12 +37,12 @@ class NodeStatusWrite final : public StepRun<NodeStatusWrite, NodeStatusStep> {
   Next reread();
   Next on_reread(const Result<api::Json>& outcome, Now now);
   Next end_written(Now now);
-  Next settle(Now now);
+  Next finish(Now now);
   Next abandon(Now now);
 
   NodeStatusWriter& writer_;
   std::string name_;
-  NodePtr node_;                      // as it was read last
+  NodePtr node_;                      // node as read last
   lifecycle::Assessment assessment_;  // for that state
   int attempts_ = 0;
 };
@@ -84,14 +84,14 @@ bool carries_our_write(const api::Node& node, const Assessment& assessment) {
 }  // namespace
 
 NodeStatusWriter::NodeStatusWriter(Shared shared, lifecycle::NodeMonitor& monitor, LifecycleMetrics& metrics,
-                                   lifecycle::HealthConfig health, Options options, Settled settled,
+                                   lifecycle::HealthConfig health, Options options, Finished finished,
                                    Abandoned abandoned)
     : shared_(shared),
       monitor_(monitor),
       metrics_(metrics),
       health_(health),
       options_(options),
-      settled_(std::move(settled)),
+      finished_(std::move(finished)),
       abandoned_(std::move(abandoned)) {}
 
 void NodeStatusWriter::write(const NodePtr& node, const Assessment& assessment, Now now) {
@@ -154,10 +154,10 @@ Next NodeStatusWrite::on_reread(const Result<api::Json>& outcome, Now now) {
   const auto cached = writer_.shared_.nodes.cache().find(name_);
   if (!node || !cached || cached->metadata.uid != node->metadata.uid) return abandon(now);
   node_ = std::make_shared<const api::Node>(*std::move(node));
-  if (carries_our_write(*node_, assessment_)) return end_written(now);  // its answer was lost
+  if (carries_our_write(*node_, assessment_)) return end_written(now);  // the answer to the write was lost
   const auto lease = writer_.shared_.leases.cache().find("kube-node-lease/" + name_);
   assessment_ = writer_.monitor_.assess(*node_, lease.get(), now);
-  if (!assessment_.write) return settle(now);  // the node has posted in the meantime
+  if (!assessment_.write) return finish(now);  // the node has posted in the meantime
   steps_.go_to(Step::kWrite);
   return Next::kStep;
 }
@@ -169,13 +169,13 @@ Next NodeStatusWrite::end_written(Now now) {
   if (!writer_.shared_.nodes.cache().find(name_)) return abandon(now);
   writer_.writing_.erase(name_);
   writer_.monitor_.confirm_written(*node_, assessment_, now);
-  writer_.settled_(node_, assessment_, now);
+  writer_.finished_(node_, assessment_, now);
   return Next::kEnd;
 }
 
-Next NodeStatusWrite::settle(Now now) {
+Next NodeStatusWrite::finish(Now now) {
   writer_.writing_.erase(name_);
-  writer_.settled_(node_, assessment_, now);
+  writer_.finished_(node_, assessment_, now);
   return Next::kEnd;
 }
 

@@ -19,9 +19,9 @@ namespace spillway::controllers {
 class NodeStatusWriter {
  public:
   using NodePtr = std::shared_ptr<const api::Node>;
-  /// The node as it is after the write, or as it was found, and what follows from it.
-  using Settled = std::function<void(const NodePtr& node, const lifecycle::Assessment& assessment, Now now)>;
-  /// The node is gone, or its last attempt failed.
+  /// The node after the write, or as it was found, and the decisions that follow.
+  using Finished = std::function<void(const NodePtr& node, const lifecycle::Assessment& assessment, Now now)>;
+  /// The node was deleted, or the last attempt failed.
   using Abandoned = std::function<void(const std::string& node, Now now)>;
 
   struct Options {
@@ -30,11 +30,11 @@ class NodeStatusWriter {
   };
 
   NodeStatusWriter(Shared shared, lifecycle::NodeMonitor& monitor, LifecycleMetrics& metrics,
-                   lifecycle::HealthConfig health, Options options, Settled settled, Abandoned abandoned);
+                   lifecycle::HealthConfig health, Options options, Finished finished, Abandoned abandoned);
   NodeStatusWriter(const NodeStatusWriter&) = delete;
   NodeStatusWriter& operator=(const NodeStatusWriter&) = delete;
 
-  /// `assessment.write` must have a value, and the node must not be busy. Calls one of `settled` and `abandoned` in a
+  /// `assessment.write` must have a value, and the node must not be busy. Calls one of `finished` and `abandoned` in a
   /// later step.
   void write(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
 
@@ -48,7 +48,7 @@ class NodeStatusWriter {
   LifecycleMetrics& metrics_;
   lifecycle::HealthConfig health_;
   Options options_;
-  Settled settled_;
+  Finished finished_;
   Abandoned abandoned_;
   std::set<std::string, std::less<>> writing_;
 };

@@ -12,7 +12,7 @@ namespace {
 /// Attempts to write one batch of edits; then the edits fail, and the next pass over the nodes makes them again. A node
 /// has a handful of writers, so five conflicts in a row are rare.
 constexpr int kAttemptsMax = 5;
-/// The least wait before another attempt; up to as much is added at random, so that two writers do not meet again.
+/// The least wait before another attempt; up to as much is added at random, so that two writers do not conflict again.
 constexpr Duration kRetryWait = milliseconds(100);
 
 api::Json taints_patch(const api::Node& node) {

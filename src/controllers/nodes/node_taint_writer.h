@@ -21,7 +21,7 @@ namespace spillway::controllers {
 
 class NodeTaintWriter {
  public:
-  /// Changes node.spec.taints; false: nothing was to be changed. May be called several times for one write.
+  /// Changes node.spec.taints; false: the taints are as wanted. May be called several times for one write.
   using Edit = std::function<bool(api::Node& node, Now now)>;
 
   enum class Outcome {
@@ -60,7 +60,7 @@ class NodeTaintWriter {
     int attempts = 0;
   };
 
-  /// The result of our last write, valid while the cache still shows what the write was based on.
+  /// Result of our last write; valid while the cache still has the version that the write replaced.
   struct Written {
     std::string based_on;  // resourceVersion
     NodePtr node;

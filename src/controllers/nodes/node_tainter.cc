@@ -62,7 +62,7 @@ void NodeTainter::explain_waiting(const api::Node& node, Now now) {
   if (zone == nullptr) return;
   const lifecycle::RateLimitedQueue& queue = zone->second.queue;
   const float rate = queue.limiter().effective_rate();
-  if (queue.size() <= 1 && rate > 0) return;  // its turn is now
+  if (queue.size() <= 1 && rate > 0) return;  // the node's turn is now
   const policy::Reason reason{
       rate > 0 ? policy::ReasonCode::kZoneRateLimited : policy::ReasonCode::kZoneHalted,
       {{"zone", lifecycle::readable_zone(zone->first)},
@@ -182,7 +182,7 @@ void NodeTainter::tick(Now now) {
 
 void NodeTainter::evict(const NodePtr& node, const std::vector<PodPtr>& pods,
                         std::function<void(bool all, Now now)> done, Now now) {
-  if (!evicting_.insert(node->metadata.name).second) return;  // its pods are being dealt with
+  if (!evicting_.insert(node->metadata.name).second) return;  // the node's pods are being evicted already
   parts_.evictor.evict(
       *node, pods,
       [this, name = node->metadata.name, done = std::move(done)](bool all, Now then) {
@@ -195,7 +195,7 @@ void NodeTainter::evict(const NodePtr& node, const std::vector<PodPtr>& pods,
 NodeMonitor::Answer NodeTainter::evict_waiting(const std::string& zone, const Entry& entry, Now now) {
   if (evicting_.contains(entry.name)) return {};
   NodePtr node = shared_.nodes.cache().find(entry.name);
-  if (!node) {  // its pods are deleted even if the node does not exist
+  if (!node) {  // the pods are deleted even if the node does not exist
     auto gone = std::make_shared<api::Node>();
     gone->metadata.name = entry.name;
     node = std::move(gone);

@@ -51,7 +51,7 @@ class NodeTainter {
   void decide(const NodePtr& node, const lifecycle::Assessment& assessment, const Pods& pods, Now now);
   /// Removes the taints of a node, then takes it out of its queue.
   void free(const NodePtr& node, Now now);
-  /// Removes the taints of a node. `gone` may be empty; it is called when they are gone. `node` may be null.
+  /// Removes the taints of a node. `gone` may be empty; it is called when the taints are removed. `node` may be null.
   void untaint(const NodePtr& node, std::function<void()> gone, Now now);
   /// Evicts pods that appear on a node whose turn has come already. `done` may be empty, and is not called if the pods
   /// of the node are being evicted already.

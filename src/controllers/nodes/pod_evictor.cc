@@ -17,7 +17,7 @@ namespace spillway::controllers {
 enum class NodeEvictionStep : std::uint8_t {
   kPod,       // take the next pod; to kEnd after the last
   kNodeLost,  // write NodeLost to its status
-  kDeletion,  // delete it; back to kPod
+  kDeletion,  // delete the pod; back to kPod
   kEnd,
 };
 
@@ -45,10 +45,10 @@ class NodeEviction final : public StepRun<NodeEviction, NodeEvictionStep> {
   Done done_;
   std::vector<std::pair<PodPtr, lifecycle::PodEvictionStep>> pods_;
   std::size_t next_pod_ = 0;
-  PodPtr pod_;                        // whose turn it is
+  PodPtr pod_;                        // the pod that is written or deleted now
   lifecycle::PodEvictionStep needs_;  // the calls to make for it
   bool all_ = true;
-  std::int64_t remaining_ = 0;  // pods that are there until their kubelet ends them
+  std::int64_t remaining_ = 0;  // pods that exist until their kubelet ends them
 };
 
 namespace {

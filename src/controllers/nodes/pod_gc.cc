@@ -77,13 +77,13 @@ void PodGc::collect(Now now) {
   }
 }
 
-void PodGc::tell_owners(Now now) {
+void PodGc::record_collected(Now now) {
   std::vector<const api::Pod*> finished;
-  for (const PodPtr& pod : untold_) finished.push_back(pod.get());
+  for (const PodPtr& pod : unrecorded_) finished.push_back(pod.get());
   for (const lifecycle::FinishedRecord& record : lifecycle::records_of(finished)) {
     shared_.events.record(record.about, client::EventType::kNormal, "FinishedPodsCollected", record.text, now);
   }
-  untold_.clear();
+  unrecorded_.clear();
 }
 
 void PodGc::finish(const PodPtr& pod, PodGarbage reason, Now now) {
@@ -117,8 +117,8 @@ void PodGc::force_delete(const PodPtr& pod, PodGarbage reason) {
 void PodGc::on_deleted(const PodPtr& pod, PodGarbage reason, const Result<api::Json>& outcome, Now now) {
   in_progress_.erase(pod->metadata.uid);
   const bool fair = reason == PodGarbage::kTerminated && options_.finished.order == lifecycle::FinishedOrder::kFair;
-  if (outcome && fair) untold_.push_back(pod);
-  if (in_progress_.empty()) tell_owners(now);
+  if (outcome && fair) unrecorded_.push_back(pod);
+  if (in_progress_.empty()) record_collected(now);
   if (outcome || outcome.error().code == ErrorCode::kNotFound) return;
   count("pod_gc_collector_force_delete_pod_errors_total",
         "Number of errors encountered when forcefully deleting the pods since the Pod GC Controller started.", *pod,

@@ -46,7 +46,7 @@ class PodGc {
   void on_deleted(const PodPtr& pod, lifecycle::PodGarbage reason, const Result<api::Json>& outcome, Now now);
   /// Records an event about the owners of finished pods that were removed by the fair rule. The owners outlive their
   /// pods, and so does the event.
-  void tell_owners(Now now);
+  void record_collected(Now now);
   void count(std::string_view name, std::string_view help, const api::Pod& pod, lifecycle::PodGarbage reason);
 
   Shared shared_;
@@ -56,7 +56,7 @@ class PodGc {
   std::map<std::string, Instant> quarantined_;  // missing nodes, since when
   std::set<std::string, std::less<>> gone_;     // confirmed by the API server
   std::set<std::string> in_progress_;           // uids
-  std::vector<PodPtr> untold_;                  // deleted, as long as others are in progress
+  std::vector<PodPtr> unrecorded_;              // deleted, as long as others are in progress
 };
 
 }  // namespace spillway::controllers

@@ -20,7 +20,7 @@ class PodMarker {
   void mark(const std::vector<PodPtr>& pods, std::function<void(bool all, Now now)> done, Now now);
 
  private:
-  /// The writes for one node.
+  /// The state of the writes for one node.
   struct Progress {
     std::size_t open = 0;  // without an answer
     bool all = true;

@@ -61,7 +61,7 @@ void describe(auto& io, Is<NodeSaid> auto& s) {
 }
 
 void describe(auto& io, Is<NodeKnown> auto& k) {
-  io(k.said, k.marked, k.taint, k.leased, k.heard);
+  io(k.said, k.marked, k.taint, k.leased, k.last_sign);
 }
 
 void describe(auto& io, Is<NodeChanged> auto& c) {
@@ -72,11 +72,11 @@ void describe(auto& io, Is<NodeGone> auto& g) {
   io(g.at, g.name);
 }
 
-void describe(auto& io, Is<Heard::One> auto& o) {
+void describe(auto& io, Is<SignsOfLife::One> auto& o) {
   io(o.node, o.lease, o.after);
 }
 
-void describe(auto& io, Is<Heard> auto& h) {
+void describe(auto& io, Is<SignsOfLife> auto& h) {
   io(h.at, h.signs);
 }
 

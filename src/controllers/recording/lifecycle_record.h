@@ -65,7 +65,7 @@ struct NodeKnown {
   bool marked = false;  // a controller has set its conditions to Unknown
   std::string taint;    // key of its NoExecute taint of silence; empty: none
   bool leased = false;
-  Instant heard;  // its last sign of life
+  Instant last_sign;  // time of the node's last heartbeat
 };
 
 /// The node is new, or has changed.
@@ -80,10 +80,10 @@ struct NodeGone {
 };
 
 /// Signs of life.
-struct Heard {
+struct SignsOfLife {
   struct One {
     std::uint32_t node = 0;  // number
-    bool lease = false;      // or its status
+    bool lease = false;      // true: the lease was renewed; false: the status
     Duration after{};        // `at`
   };
 
@@ -98,10 +98,10 @@ struct LifecycleDecided {
   std::string reasons;
 };
 
-using LifecycleRecord = std::variant<ControllerState, NodeKnown, NodeChanged, NodeGone, Heard, LifecycleDecided>;
+using LifecycleRecord = std::variant<ControllerState, NodeKnown, NodeChanged, NodeGone, SignsOfLife, LifecycleDecided>;
 
 std::string encode_record(const LifecycleRecord& record);
-/// kInvalid: not what that writes.
+/// kInvalid: not written by encode().
 Result<LifecycleRecord> decode_lifecycle_record(std::string_view record);
 
 }  // namespace spillway::controllers

@@ -21,7 +21,7 @@ constexpr Duration kBucketsFill = minutes(2);
 /// The longest run without a calm moment, in segments: its segment would be longer than the others.
 constexpr std::size_t kLongest = 4;
 
-/// Labels that define the zone of a node, and whether it counts there.
+/// Labels that define the zone of a node, and labels that exclude it from the zone's count.
 constexpr std::array<std::string_view, 5> kKeptLabels = {
     "topology.kubernetes.io/zone", "topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region", "node.kubernetes.io/exclude-disruption"};
@@ -78,7 +78,7 @@ void LifecycleRecorder::on_pass(Now now) {
   if (open_ ? is_full : is_time) begin_segment(now);
 }
 
-/// A replay that begins here would lack the waits of nodes, and the states of zones.
+/// A replay that begins here would lack the waiting times of nodes, and the states of zones.
 bool LifecycleRecorder::is_calm() const {
   const auto waits = [](const auto& each) { return each.second.node.marked && each.second.node.taint.empty(); };
   const auto disrupted = [](const auto& each) { return each.first.starts_with("zone ") && each.second != "Normal"; };
@@ -126,7 +126,7 @@ void LifecycleRecorder::on_node(const std::string& name, const api::Node* node, 
   const bool beats = heartbeat != known.heartbeat;
   known.heartbeat = heartbeat;
   if (!fresh && said == known.node.said) {
-    if (beats) hear(known, false, now);
+    if (beats) record_sign(known, false, now);
     return;
   }
   if (fresh) {
@@ -134,7 +134,7 @@ void LifecycleRecorder::on_node(const std::string& name, const api::Node* node, 
     known.number = next_number_++;
   }
   known.node.said = std::move(said);
-  known.node.heard = now.mono;
+  known.node.last_sign = now.mono;
   known.last_decision.clear();
   write(NodeChanged{now, known.node.said}, now);
 }
@@ -144,11 +144,11 @@ void LifecycleRecorder::on_lease(const std::string& node, const api::Lease& leas
   if (known == nodes_.end() || known->second.renewed == lease.renew_time) return;
   known->second.renewed = lease.renew_time;
   known->second.node.leased = true;
-  hear(known->second, true, now);
+  record_sign(known->second, true, now);
 }
 
-void LifecycleRecorder::hear(Known& known, bool lease, Now now) {
-  known.node.heard = now.mono;
+void LifecycleRecorder::record_sign(Known& known, bool lease, Now now) {
+  known.node.last_sign = now.mono;
   known.last_decision.clear();
   if (!open_) return;
   if (waiting_.signs.empty()) waiting_.at = now;
@@ -159,7 +159,7 @@ void LifecycleRecorder::hear(Known& known, bool lease, Now now) {
 void LifecycleRecorder::flush() {
   if (waiting_.signs.empty()) return;
   const Now at = waiting_.at;
-  Heard bundle = std::exchange(waiting_, {});
+  SignsOfLife bundle = std::exchange(waiting_, {});
   write(std::move(bundle), at);
 }
 
@@ -175,7 +175,7 @@ void LifecycleRecorder::on_decision(const LifecycleDecision& decision, Now now) 
 }
 
 void LifecycleRecorder::write(const LifecycleRecord& record, Now now) {
-  if (!std::holds_alternative<Heard>(record)) flush();
+  if (!std::holds_alternative<SignsOfLife>(record)) flush();
   if (!open_) return;
   std::string bytes;
   if (!recording::append_frame(bytes, encode_record(record))) return lose(now);

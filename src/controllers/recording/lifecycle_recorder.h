@@ -42,7 +42,7 @@ class LifecycleRecorder final : public LifecycleWitness {
 
   void begin_segment(Now now);
   bool is_calm() const;
-  void hear(Known& known, bool lease, Now now);
+  void record_sign(Known& known, bool lease, Now now);
   void flush();
   void write(const LifecycleRecord& record, Now now);
   void lose(Now now);
@@ -58,7 +58,7 @@ class LifecycleRecorder final : public LifecycleWitness {
   std::map<std::string, Known, std::less<>> nodes_;
   std::map<std::string, std::string, std::less<>> zones_;  // the last decision
   std::uint32_t next_number_ = 0;
-  Heard waiting_;
+  SignsOfLife waiting_;
 };
 
 }  // namespace spillway::controllers

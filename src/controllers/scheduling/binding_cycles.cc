@@ -25,10 +25,10 @@ void BindingCycles::begin(const api::Pod& pod, const std::optional<scheduling::P
 
 void BindingCycles::bind(const PodPtr& pod, const std::string& node, Now now) {
   if (const auto attempt = attempts_.find(pod->metadata.uid); attempt != attempts_.end()) {
-    parts_.timings.note_point(SchedulerTimings::Point::kPreBind, SchedulerTimings::Status::kSuccess,
-                              pod->spec.scheduler_name, attempt->second.sampled, now.mono - attempt->second.found);
+    parts_.timings.record_point(SchedulerTimings::Point::kPreBind, SchedulerTimings::Status::kSuccess,
+                                pod->spec.scheduler_name, attempt->second.sampled, now.mono - attempt->second.found);
   }
-  const std::vector<std::size_t> binders = parts_.desk.asked_for(scheduling::ExtenderVerb::kBind, *pod);
+  const std::vector<std::size_t> binders = parts_.extender_calls.asked_for(scheduling::ExtenderVerb::kBind, *pod);
   if (binders.empty()) return bind_by_api(pod, node, now);
   bind_by_extender(binders.front(), pod, node, now);
 }
@@ -51,8 +51,8 @@ void BindingCycles::bind_by_api(const PodPtr& pod, const std::string& node, Now 
 void BindingCycles::on_api_bound(const PodPtr& pod, const std::string& node, bool sampled, Instant begin,
                                  const Result<api::Json>& outcome, Now now) {
   using Status = SchedulerTimings::Status;
-  parts_.timings.note_point(SchedulerTimings::Point::kBind, outcome ? Status::kSuccess : Status::kError,
-                            pod->spec.scheduler_name, sampled, now.mono - begin);
+  parts_.timings.record_point(SchedulerTimings::Point::kBind, outcome ? Status::kSuccess : Status::kError,
+                              pod->spec.scheduler_name, sampled, now.mono - begin);
   on_bound(pod, node, outcome ? Outcome() : Outcome(outcome.error()), now);
 }
 
@@ -78,10 +78,10 @@ void BindingCycles::bind_by_extender(std::size_t extender, const PodPtr& pod, co
   // The pod takes a place among those that wait for extenders, so that a slow extender delays no others.
   --under_way_;
   ++at_extenders_;
-  parts_.desk.ask(extender, scheduling::ExtenderVerb::kBind, scheduling::binding_question(*pod, node), now,
-                  [this, extender, pod, node](const Result<std::string>& body, Now then) {
-                    on_extender_bound(extender, pod, node, body, then);
-                  });
+  parts_.extender_calls.ask(extender, scheduling::ExtenderVerb::kBind, scheduling::binding_question(*pod, node), now,
+                            [this, extender, pod, node](const Result<std::string>& body, Now then) {
+                              on_extender_bound(extender, pod, node, body, then);
+                            });
 }
 
 void BindingCycles::on_extender_bound(std::size_t extender, const PodPtr& pod, const std::string& node,
@@ -89,13 +89,14 @@ void BindingCycles::on_extender_bound(std::size_t extender, const PodPtr& pod, c
   --at_extenders_;
   ++under_way_;
   Outcome outcome = body ? scheduling::read_binding_answer(*body) : Outcome(body.error());
-  if (body && !outcome) outcome = parts_.desk.disbelieve(extender, scheduling::ExtenderVerb::kBind, outcome.error());
-  if (!outcome && parts_.desk[extender].ignorable) return bind_by_api(pod, node, now);
+  if (body && !outcome)
+    outcome = parts_.extender_calls.disbelieve(extender, scheduling::ExtenderVerb::kBind, outcome.error());
+  if (!outcome && parts_.extender_calls[extender].ignorable) return bind_by_api(pod, node, now);
   on_bound(pod, node, outcome, now);
   if (!outcome) return;
   parts_.client.at(now.mono + kBoundSightMax, [this, pod, node](Now later) {
     if (!hooks_.is_assumed(pod->metadata.uid)) return;
-    parts_.log.warning("an extender has bound no pod that it says it has",
+    parts_.log.warning("an extender reported a binding that did not happen",
                        {{"pod", pod->key().text()}, {"node", node}});
     hooks_.give_up(pod, node, later);
   });
@@ -105,8 +106,8 @@ void BindingCycles::on_claims_failed(const PodPtr& pod, const std::string& node,
   if (!hooks_.is_assumed(pod->metadata.uid)) return;
   const auto found = attempts_.find(pod->metadata.uid);
   const Attempt attempt = found == attempts_.end() ? Attempt{.found = now.mono} : found->second;
-  parts_.timings.note_point(SchedulerTimings::Point::kPreBind, SchedulerTimings::Status::kError,
-                            pod->spec.scheduler_name, attempt.sampled, now.mono - attempt.found);
+  parts_.timings.record_point(SchedulerTimings::Point::kPreBind, SchedulerTimings::Status::kError,
+                              pod->spec.scheduler_name, attempt.sampled, now.mono - attempt.found);
   parts_.metrics.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kError, attempt.course, now.mono);
   parts_.log.warning("a pod waits no longer for its claims",
                      {{"pod", pod->key().text()}, {"node", node}, {"error", why}});

@@ -6,7 +6,7 @@
 
 #include "client/api_client.h"
 #include "client/event_recorder.h"
-#include "controllers/scheduling/extender_desk.h"
+#include "controllers/scheduling/extender_calls.h"
 #include "controllers/scheduling/pod_conditions.h"
 #include "controllers/scheduling/scheduler_metrics.h"
 #include "controllers/scheduling/scheduler_timings.h"
@@ -30,7 +30,7 @@ class BindingCycles {
   struct Parts {
     client::ApiClient& client;
     UnschedulablePods& refused;
-    ExtenderDesk& desk;
+    ExtenderCalls& extender_calls;
     PodConditions& conditions;
     SchedulerMetrics& metrics;
     SchedulerTimings& timings;
@@ -41,9 +41,9 @@ class BindingCycles {
     std::function<client::EventRecorder&(const api::Pod& pod)> events_of;
     /// True while the pod counts on a node without being seen bound.
     std::function<bool(const std::string& pod_uid)> is_assumed;
-    /// The pod loses its node, and is tried again after its back-off.
+    /// Removes the pod from its node; it is tried again after its back-off.
     std::function<void(const PodPtr& pod, const std::string& node, Now now)> give_up;
-    /// The pod as it is now; nullptr: it waits for no node any more.
+    /// The present pod; nullptr: it no longer waits for a node.
     std::function<PodPtr(const PodPtr& pod)> still_waiting;
   };
 
@@ -67,7 +67,7 @@ class BindingCycles {
   /// Requeues the pod, with the reason in its status.
   void on_claims_failed(const PodPtr& pod, const std::string& node, const std::string& why, Now now);
 
-  /// Forgets the attempt of a pod that is gone or has lost its node.
+  /// Forgets the attempt of a pod that was deleted or has lost its node.
   void erase(const std::string& pod_uid) { attempts_.erase(pod_uid); }
 
   std::size_t under_way() const { return under_way_; }
@@ -80,7 +80,7 @@ class BindingCycles {
   struct Attempt {
     std::optional<scheduling::PodQueue::Course> course;
     Instant found{};
-    bool sampled = false;  // its plug-ins are measured
+    bool sampled = false;  // plug-ins of this cycle are measured
   };
 
   void bind_by_api(const PodPtr& pod, const std::string& node, Now now);

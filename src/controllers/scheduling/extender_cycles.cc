@@ -19,9 +19,9 @@ bool is_same_document(const Result<api::Json>& document, const api::Pod& pod) {
 }
 
 bool ExtenderCycles::concerns(const api::Pod& pod) const {
-  return !parts_.desk.asked_for(ExtenderVerb::kFilter, pod).empty() ||
-         !parts_.desk.asked_for(ExtenderVerb::kPrioritize, pod).empty() ||
-         !parts_.desk.asked_for(ExtenderVerb::kBind, pod).empty();
+  return !parts_.extender_calls.asked_for(ExtenderVerb::kFilter, pod).empty() ||
+         !parts_.extender_calls.asked_for(ExtenderVerb::kPrioritize, pod).empty() ||
+         !parts_.extender_calls.asked_for(ExtenderVerb::kBind, pod).empty();
 }
 
 void ExtenderCycles::line_up(const PodPtr& pod) {
@@ -39,7 +39,7 @@ void ExtenderCycles::begin(std::size_t cycles_max, Now now) {
   }
 }
 
-void ExtenderCycles::begin_cycle(const PodPtr& pod, bool heeds_promise, Now now) {
+void ExtenderCycles::begin_cycle(const PodPtr& pod, bool uses_promise, Now now) {
   const client::ObjectKey key = pod->key().text();
   const scheduling::PodVolumes pod_volumes(*pod, hooks_.volumes_now());
   if (!pod_volumes.problem().empty()) {
@@ -48,7 +48,7 @@ void ExtenderCycles::begin_cycle(const PodPtr& pod, bool heeds_promise, Now now)
                              {}, now);
   }
   api::Pod asking = *pod;
-  if (!heeds_promise) asking.status.nominated_node_name.clear();
+  if (!uses_promise) asking.status.nominated_node_name.clear();
   const scheduling::Profile& profile = parts_.placer.profile_of(*pod);
   const scheduling::VolumeFilter volumes = pod_volumes.filter();
   if (volumes) parts_.refused.add_claimant(key);  // changes during the extenders' calls must requeue it
@@ -66,11 +66,11 @@ void ExtenderCycles::begin_cycle(const PodPtr& pod, bool heeds_promise, Now now)
   std::ranges::sort(cycle->names);
   const std::string& promised = asking.status.nominated_node_name;
   cycle->promised_alone = !promised.empty() && cycle->names == std::vector{promised};
-  if (!cycle->promised_alone) next_node_ = (next_node_ + cycle->survey.looked_at) % parts_.placer.nodes().size();
+  if (!cycle->promised_alone) next_node_ = (next_node_ + cycle->survey.scanned) % parts_.placer.nodes().size();
   cycle->survey.fitting.clear();  // the survey names nodes that may go
   cycle->pod = pod;
-  cycle->heeds_promise = heeds_promise;
-  cycle->filters = parts_.desk.asked_for(ExtenderVerb::kFilter, *pod);
+  cycle->uses_promise = uses_promise;
+  cycle->filters = parts_.extender_calls.asked_for(ExtenderVerb::kFilter, *pod);
   cycles_[pod->metadata.uid] = cycle;
   parts_.client.get(pod_path(*pod),
                     [this, cycle](const auto& document, Now then) { on_pod_read(cycle, document, then); });
@@ -102,10 +102,10 @@ void ExtenderCycles::filter_next(const CyclePtr& cycle, Now now) {
   if (cycle->names.empty()) return refuse(cycle, now);
   if (cycle->next_filter == cycle->filters.size()) return score(cycle, now);
   const std::size_t extender = cycle->filters[cycle->next_filter];
-  parts_.desk.ask(
+  parts_.extender_calls.ask(
       extender, ExtenderVerb::kFilter,
-      scheduling::node_question(parts_.desk[extender], cycle->document, cycle->names, parts_.placer.nodes()), now,
-      [this, cycle](const Result<std::string>& body, Now then) { on_filtered(cycle, body, then); });
+      scheduling::node_question(parts_.extender_calls[extender], cycle->document, cycle->names, parts_.placer.nodes()),
+      now, [this, cycle](const Result<std::string>& body, Now then) { on_filtered(cycle, body, then); });
 }
 
 void ExtenderCycles::on_filtered(const CyclePtr& cycle, const Result<std::string>& body, Now now) {
@@ -115,17 +115,17 @@ void ExtenderCycles::on_filtered(const CyclePtr& cycle, const Result<std::string
   if (!body) {
     answer = body.error();
   } else {
-    answer = scheduling::read_filter_answer(parts_.desk[extender], cycle->names, *body);
-    if (!answer) answer = parts_.desk.disbelieve(extender, ExtenderVerb::kFilter, answer.error());
+    answer = scheduling::read_filter_answer(parts_.extender_calls[extender], cycle->names, *body);
+    if (!answer) answer = parts_.extender_calls.disbelieve(extender, ExtenderVerb::kFilter, answer.error());
   }
-  if (!answer && !parts_.desk[extender].ignorable) return fail(cycle, answer.error(), now);
+  if (!answer && !parts_.extender_calls[extender].ignorable) return fail(cycle, answer.error(), now);
   if (answer) {
-    parts_.desk.count_refusals(extender, answer->refused.size());
+    parts_.extender_calls.count_refusals(extender, answer->refused.size());
     for (const auto& [name, no] : answer->refused) {
-      cycle->survey.refused.insert_or_assign(name,
-                                             scheduling::Refusal{.filter = scheduling::Filter::kExtender,
-                                                                 .misfits = {misfit_of(parts_.desk[extender], no)},
-                                                                 .hopeless = !no.resolvable});
+      cycle->survey.refused.insert_or_assign(
+          name, scheduling::Refusal{.filter = scheduling::Filter::kExtender,
+                                    .misfits = {misfit_of(parts_.extender_calls[extender], no)},
+                                    .hopeless = !no.resolvable});
     }
     cycle->names = std::move(answer->allowed);
   }
@@ -134,23 +134,25 @@ void ExtenderCycles::on_filtered(const CyclePtr& cycle, const Result<std::string
 
 void ExtenderCycles::score(const CyclePtr& cycle, Now now) {
   for (const std::string& name : cycle->names) cycle->points[name] = 0;
-  const std::vector<std::size_t> extenders = parts_.desk.asked_for(ExtenderVerb::kPrioritize, *cycle->pod);
+  const std::vector<std::size_t> extenders = parts_.extender_calls.asked_for(ExtenderVerb::kPrioritize, *cycle->pod);
   if (extenders.empty() || cycle->names.size() == 1) return place(cycle, now);
   cycle->unanswered = extenders.size();
   for (const std::size_t extender : extenders) {
-    parts_.desk.ask(
-        extender, ExtenderVerb::kPrioritize,
-        scheduling::node_question(parts_.desk[extender], cycle->document, cycle->names, parts_.placer.nodes()), now,
-        [this, cycle, extender](const Result<std::string>& body, Now then) { on_scored(cycle, extender, body, then); });
+    parts_.extender_calls.ask(extender, ExtenderVerb::kPrioritize,
+                              scheduling::node_question(parts_.extender_calls[extender], cycle->document, cycle->names,
+                                                        parts_.placer.nodes()),
+                              now, [this, cycle, extender](const Result<std::string>& body, Now then) {
+                                on_scored(cycle, extender, body, then);
+                              });
   }
 }
 
 void ExtenderCycles::on_scored(const CyclePtr& cycle, std::size_t extender, const Result<std::string>& body, Now now) {
   if (!is_current(cycle)) return;
   if (body) {
-    const auto scores = scheduling::read_scores(parts_.desk[extender], cycle->names, *body);
+    const auto scores = scheduling::read_scores(parts_.extender_calls[extender], cycle->names, *body);
     if (!scores) {
-      parts_.desk.disbelieve(extender, ExtenderVerb::kPrioritize, scores.error());
+      parts_.extender_calls.disbelieve(extender, ExtenderVerb::kPrioritize, scores.error());
     } else {
       for (const auto& [name, points] : *scores) cycle->points[name] += points;
     }
@@ -177,7 +179,7 @@ void ExtenderCycles::refuse(const CyclePtr& cycle, Now now) {
   cycles_.erase(cycle->pod->metadata.uid);
   const PodPtr pod = hooks_.still_waiting(cycle->pod);
   if (!pod) return;
-  if (cycle->promised_alone) return begin_cycle(pod, false, now);  // others may take it
+  if (cycle->promised_alone) return begin_cycle(pod, false, now);  // other nodes may accept the pod
   const scheduling::PodVolumes pod_volumes(*pod, hooks_.volumes_now());
   const scheduling::VolumeFilter volumes = pod_volumes.filter();
   if (volumes) parts_.refused.add_claimant(pod->key().text());

@@ -7,7 +7,7 @@
 
 #include "client/api_client.h"
 #include "client/informer.h"
-#include "controllers/scheduling/extender_desk.h"
+#include "controllers/scheduling/extender_calls.h"
 #include "controllers/scheduling/unschedulable_pods.h"
 #include "policy/scheduling/pending_pod.h"
 #include "policy/scheduling/placer.h"
@@ -38,12 +38,12 @@ class ExtenderCycles {
     scheduling::Placer& placer;
     scheduling::PodQueue& queue;
     UnschedulablePods& refused;
-    ExtenderDesk& desk;
+    ExtenderCalls& extender_calls;
     const telemetry::Log& log;
   };
 
   struct Hooks {
-    /// The pod as it is now; nullptr: it waits for no node any more.
+    /// The present pod; nullptr: it no longer waits for a node.
     std::function<PodPtr(const PodPtr& pod)> still_waiting;
     std::function<scheduling::VolumeView()> volumes_now;
     /// The pod has that node from now on.
@@ -64,12 +64,12 @@ class ExtenderCycles {
 
   /// True if extenders take part in choosing the pod's node.
   bool concerns(const api::Pod& pod) const;
-  /// The pod waits for its cycle.
+  /// Queues the pod for its cycle.
   void line_up(const PodPtr& pod);
-  /// Begins cycles until so many are under way.
+  /// Begins cycles until this number is under way.
   void begin(std::size_t cycles_max, Now now);
 
-  /// Forgets the cycle of a pod that is gone.
+  /// Forgets the cycle of a pod that was deleted.
   void erase(const std::string& pod_uid) { cycles_.erase(pod_uid); }
 
   bool contains(const std::string& pod_uid) const { return cycles_.contains(pod_uid); }
@@ -86,8 +86,8 @@ class ExtenderCycles {
   /// A pod, while extenders filter and score its nodes.
   struct Cycle {
     PodPtr pod;
-    bool heeds_promise = true;
-    bool promised_alone = false;  // only the node it is promised was filtered
+    bool uses_promise = true;
+    bool promised_alone = false;  // only the node that is promised to the pod was filtered
     api::Json document;
     scheduling::Survey survey;       // `refused` alone is read
     std::vector<std::string> names;  // the nodes that are left, sorted
@@ -99,8 +99,8 @@ class ExtenderCycles {
 
   using CyclePtr = std::shared_ptr<Cycle>;
 
-  // One cycle, in this order.
-  void begin_cycle(const PodPtr& pod, bool heeds_promise, Now now);
+  // The steps of one cycle, in order.
+  void begin_cycle(const PodPtr& pod, bool uses_promise, Now now);
   void on_pod_read(const CyclePtr& cycle, const Result<api::Json>& document, Now now);
   void filter_next(const CyclePtr& cycle, Now now);
   void on_filtered(const CyclePtr& cycle, const Result<std::string>& body, Now now);

@@ -12,7 +12,7 @@ namespace {
 /// Writes of one message: the first and its repetitions. A refused write is rare, and the next refusal of the pod,
 /// after five minutes at the latest, writes the condition again.
 constexpr int kWritesMax = 4;
-/// The time between them.
+/// Wait between two writes of one message.
 constexpr Duration kWriteWait = seconds(1);
 
 }  // namespace

@@ -52,7 +52,7 @@ class PodConditions {
               std::string_view reason = "Unschedulable");
 
  private:
-  /// `tries`: attempts that are left, this one included.
+  /// `tries`: attempts that are left, with this one.
   void write(const PodPtr& pod, const std::string& message, const api::Json& patch, int tries);
   void on_written(const PodPtr& pod, const std::string& message, const api::Json& patch, int tries,
                   const Result<api::Json>& outcome, Now now);

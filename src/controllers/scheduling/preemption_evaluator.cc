@@ -31,7 +31,8 @@ bool allows_more(const api::PodDisruptionBudget& before, const api::PodDisruptio
   const bool same_spec = before.selector == after.selector && before.min_available == after.min_available &&
                          before.max_unavailable == after.max_unavailable;
   return !same_spec || after.status.disruptions_allowed > before.status.disruptions_allowed ||
-         has_more_names(before.status.disrupted_pods, after.status.disrupted_pods);  // these need no leave
+         // a pod whose disruption was granted already needs no further allowance
+         has_more_names(before.status.disrupted_pods, after.status.disrupted_pods);
 }
 
 }  // namespace
@@ -62,14 +63,14 @@ void PreemptionEvaluator::conclude(const PodPtr& pod, const std::string& message
     Preemptor::Plan plan{pod, choice, scheduling::writes_for(*pod, choice, parts_.placer.surroundings()), by_extenders};
     auto brake = preemptor_.find_brake(plan, now);
     if (!brake) {
-      preemptor_.note_brake(*pod, std::nullopt, now);
+      preemptor_.record_brake(*pod, std::nullopt, now);
       return begin(std::move(plan), message, now);
     }
     if (!held) held = std::move(brake);
     candidates.erase(candidates.begin() + static_cast<std::ptrdiff_t>(*chosen));
     chosen = scheduling::cheapest_of(candidates);
   }
-  preemptor_.note_brake(*pod, held, now);
+  preemptor_.record_brake(*pod, held, now);
   hooks_.report(pod, fmt::format("{} preemption: held back: {}", message, policy::render(*held->held)), std::nullopt,
                 now);
   parts_.client.at(held->ask_again, [this, key = pod->key().text()](Now) { parts_.queue.wake(key); });
@@ -128,7 +129,7 @@ bool PreemptionEvaluator::holds(const Preemptor::Plan& plan) {
   scheduling::Placement refused;
   refused.resolvable = {plan.choice.node};
   const scheduling::PodVolumes volumes(asking, hooks_.volumes_now());
-  if (!volumes.problem().empty()) return false;  // no node takes it, whichever pods are deleted
+  if (!volumes.problem().empty()) return false;  // no node has room, whichever pods are deleted
   const scheduling::Preemption now = decide(asking, refused, volumes.filter());
   return now.chosen && now.choice()->budget_violations <= plan.choice.budget_violations &&
          std::ranges::equal(
@@ -141,14 +142,14 @@ void PreemptionEvaluator::on_withdrawn(const Preemptor::Plan& plan, Now now) {
   for (const scheduling::PreemptionWrite& write : plan.writes) {
     if (write.kind != scheduling::PreemptionWrite::Kind::kClearNomination) continue;
     const PodPtr other = parts_.pods.cache().find(write.pod->key().text());
-    if (other) hooks_.restore_promise(other);  // if its status still has the promise
+    if (other) hooks_.restore_promise(other);  // if the pod's status still names the node
   }
   parts_.queue.fail(plan.pod->key().text(), now.mono);
 }
 
 bool PreemptionEvaluator::ask_extenders(const PodPtr& pod, const std::string& message,
                                         const scheduling::Preemption& decided) {
-  std::vector<std::size_t> extenders = parts_.desk.asked_for(ExtenderVerb::kPreempt, *pod);
+  std::vector<std::size_t> extenders = parts_.extender_calls.asked_for(ExtenderVerb::kPreempt, *pod);
   if (extenders.empty()) return false;
   parts_.refused.message_of(pod->key().text());
   auto review = std::make_shared<VictimReview>();
@@ -181,9 +182,9 @@ void PreemptionEvaluator::ask_next(const ReviewPtr& review, Now now) {
   if (!is_current(review)) return;
   if (review->next < review->extenders.size() && !review->candidates.empty()) {
     const std::size_t extender = review->extenders[review->next];
-    return parts_.desk.ask(
+    return parts_.extender_calls.ask(
         extender, ExtenderVerb::kPreempt,
-        scheduling::preemption_question(parts_.desk[extender], review->document, review->candidates), now,
+        scheduling::preemption_question(parts_.extender_calls[extender], review->document, review->candidates), now,
         [this, review](const Result<std::string>& body, Now then) { on_victims(review, body, then); });
   }
   reviews_.erase(review->pod->metadata.uid);
@@ -207,7 +208,7 @@ void PreemptionEvaluator::on_victims(const ReviewPtr& review, const Result<std::
   if (!body) {
     answer = body.error();
   } else {
-    answer = scheduling::read_preemption_answer(parts_.desk[extender], *review->pod, review->candidates,
+    answer = scheduling::read_preemption_answer(parts_.extender_calls[extender], *review->pod, review->candidates,
                                                 {.nodes = parts_.placer.nodes(),
                                                  .pods_on = on,
                                                  .budgets = budgets,
@@ -216,11 +217,11 @@ void PreemptionEvaluator::on_victims(const ReviewPtr& review, const Result<std::
                                                  .profile = parts_.placer.profile_of(*review->pod),
                                                  .respects_budgets = respects_budgets_},
                                                 *body);
-    if (!answer) answer = parts_.desk.disbelieve(extender, ExtenderVerb::kPreempt, answer.error());
+    if (!answer) answer = parts_.extender_calls.disbelieve(extender, ExtenderVerb::kPreempt, answer.error());
   }
   if (answer) {
     review->candidates = *std::move(answer);
-  } else if (!parts_.desk[extender].ignorable) {
+  } else if (!parts_.extender_calls[extender].ignorable) {
     reviews_.erase(review->pod->metadata.uid);
     const PodPtr pod = hooks_.still_waiting(review->pod);
     if (pod) conclude(pod, fmt::format("{} preemption: {}", review->message, answer.error().text()), {}, true, now);
@@ -240,7 +241,7 @@ bool PreemptionEvaluator::extended_holds(const api::Pod& asking, const Preemptor
   const scheduling::PodsOn on = [this](const std::string& node) { return hooks_.pods_on(node); };
   const auto now = scheduling::candidate_of(plan.choice.node, plan.choice.victims, budgets);
   const scheduling::PodVolumes volumes(asking, hooks_.volumes_now());
-  if (!volumes.problem().empty()) return false;  // no node takes it, whichever pods are deleted
+  if (!volumes.problem().empty()) return false;  // no node has room, whichever pods are deleted
   return now.budget_violations <= plan.choice.budget_violations &&
          scheduling::frees_enough(asking, plan.choice,
                                   {.nodes = parts_.placer.nodes(),

@@ -9,7 +9,7 @@
 #include "client/api_client.h"
 #include "client/event_recorder.h"
 #include "client/informer.h"
-#include "controllers/scheduling/extender_desk.h"
+#include "controllers/scheduling/extender_calls.h"
 #include "controllers/scheduling/preemptor.h"
 #include "controllers/scheduling/unschedulable_pods.h"
 #include "policy/lifecycle/brakes.h"
@@ -44,12 +44,12 @@ class PreemptionEvaluator {
     scheduling::Placer& placer;
     scheduling::PodQueue& queue;
     UnschedulablePods& refused;
-    ExtenderDesk& desk;
+    ExtenderCalls& extender_calls;
     const telemetry::Log& log;
   };
 
   struct Hooks {
-    /// The pod as it is now; nullptr: it waits for no node any more.
+    /// The present pod; nullptr: it no longer waits for a node.
     std::function<PodPtr(const PodPtr& pod)> still_waiting;
     std::function<scheduling::VolumeView()> volumes_now;
     /// The pods that count on a node.
@@ -61,7 +61,7 @@ class PreemptionEvaluator {
     std::function<void(const std::string& node, const PodPtr& pod, std::string_view counts_on)> promise;
     /// Counts the promise that the status of a pod shows.
     std::function<void(const PodPtr& pod)> restore_promise;
-    /// As PodConditions::report().
+    /// Reports a condition of the pod, as PodConditions::report().
     std::function<void(const PodPtr& pod, const std::string& message, std::optional<std::string> promise, Now now)>
         report;
   };
@@ -78,7 +78,7 @@ class PreemptionEvaluator {
   /// True while a preemption is under way for the pod.
   bool is_preempting(const std::string& pod_uid) const { return preemptor_.is_under_way(pod_uid); }
 
-  /// The same, or while extenders choose the victims.
+  /// True while the pod's victims are evaluated, by the rules or by extenders.
   bool is_under_way(const std::string& pod_uid) const { return is_preempting(pod_uid) || reviews_.contains(pod_uid); }
 
   /// Counts a search for victims, with or without a result.
@@ -96,7 +96,7 @@ class PreemptionEvaluator {
 
   void on_pod(const PodPtr& before, const PodPtr& after) { preemptor_.on_pod(before, after); }
 
-  /// Forgets the question about a pod that is gone.
+  /// Forgets the calls about a pod that was deleted.
   void erase(const std::string& pod_uid) { reviews_.erase(pod_uid); }
 
   /// Requeues all refused pods if the budget may allow more disruptions than before.
@@ -115,7 +115,7 @@ class PreemptionEvaluator {
 
   using ReviewPtr = std::shared_ptr<VictimReview>;
 
-  // The extenders' say, in this order.
+  // The calls of the extenders, in order.
   void on_pod_read(const ReviewPtr& review, const Result<api::Json>& document, Now now);
   void ask_next(const ReviewPtr& review, Now now);
   void on_victims(const ReviewPtr& review, const Result<std::string>& body, Now now);

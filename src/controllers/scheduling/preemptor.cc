@@ -37,7 +37,7 @@ Preemptor::Preemptor(client::ApiClient& client, const telemetry::Log& log, telem
 
 std::optional<lifecycle::Brakes::Answer> Preemptor::find_brake(const Plan& plan, Now now) {
   gate_.brakes().on_clock(now, {});  // owners whose windows are over are forgotten
-  // All or none: what only some of them may use up is not counted.
+  // All victims or none: a limit that only some of them fit into is not used up.
   lifecycle::Brakes trial = gate_.brakes();
   for (const scheduling::PodPtr& victim : plan.choice.victims) {
     lifecycle::Brakes::Answer answer = trial.ask(deletion_of(*victim), now);
@@ -46,7 +46,7 @@ std::optional<lifecycle::Brakes::Answer> Preemptor::find_brake(const Plan& plan,
   return std::nullopt;
 }
 
-void Preemptor::note_brake(const api::Pod& pod, const std::optional<lifecycle::Brakes::Answer>& held, Now now) {
+void Preemptor::record_brake(const api::Pod& pod, const std::optional<lifecycle::Brakes::Answer>& held, Now now) {
   const std::string subject = "pod/" + pod.key().text();
   if (!held) return gate_.release(subject);
   gate_.hold(lifecycle::ActKind::kDeletePod, subject, *held->held, held->ask_again, now);
@@ -74,7 +74,7 @@ void Preemptor::begin(Plan plan, const api::Json& condition, Now) {
 void Preemptor::on_promised(const ActPtr& act, const Result<api::Json>& outcome, Now now) {
   const Plan& plan = act->plan;
   const auto current = acts_.find(plan.pod->metadata.uid);
-  if (current == acts_.end() || current->second != act) return;  // the pod is gone
+  if (current == acts_.end() || current->second != act) return;  // the pod was deleted
   if (!outcome) {
     log_.warning("a pod was not promised a node", {{"pod", plan.pod->key().text()}, {"error", outcome.error().text()}});
     end(plan.pod->metadata.uid);
@@ -87,7 +87,7 @@ void Preemptor::on_promised(const ActPtr& act, const Result<api::Json>& outcome,
 
 void Preemptor::carry_out(const ActPtr& act, Now now) {
   if (const auto held = find_brake(act->plan, now)) {
-    note_brake(*act->plan.pod, held, now);
+    record_brake(*act->plan.pod, held, now);
     return withdraw(act, now);
   }
   for (const scheduling::PodPtr& victim : act->plan.choice.victims) {
@@ -135,7 +135,7 @@ void Preemptor::on_written(const ActPtr& act, std::size_t index, const Result<ap
   }
   const bool is_last = index + 1 == act->plan.writes.size() || act->plan.writes[index + 1].pod != what.pod;
   const auto current = acts_.find(act->plan.pod->metadata.uid);
-  if (current == acts_.end() || current->second != act) return;  // the preemptor does not need the room any more
+  if (current == acts_.end() || current->second != act) return;  // the preemptor no longer needs the room
   if (!is_last) return write(act, index + 1, now);
   if (what.kind == PreemptionWrite::Kind::kDelete) {
     hooks_.events_of(*act->plan.pod)
@@ -176,7 +176,7 @@ void Preemptor::on_pod(const scheduling::PodPtr& before, const scheduling::PodPt
     gate_.release("pod/" + before->key().text());
   }
   if (acts_.empty()) return;
-  if (is_gone || !after->spec.node_name.empty()) acts_.erase(uid);  // its open writes are abandoned
+  if (is_gone || !after->spec.node_name.empty()) acts_.erase(uid);  // the pod's open writes are abandoned
   if (!is_gone && !after->metadata.deletion_timestamp) return;
   std::erase_if(acts_, [&uid](const auto& entry) {
     Act& act = *entry.second;

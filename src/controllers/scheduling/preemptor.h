@@ -36,13 +36,13 @@ class Preemptor {
     scheduling::PodPtr pod;
     scheduling::PreemptionCandidate choice;
     std::vector<scheduling::PreemptionWrite> writes;
-    bool by_extenders = false;  // extenders took part: other victims than those of the rules may have been chosen
+    bool by_extenders = false;  // extenders took part, so victims may differ from those of the rules
   };
 
   struct Hooks {
     /// Events about what is done for this pod.
     std::function<client::EventRecorder&(const api::Pod&)> events_of;
-    /// True if the same victims would be chosen on the node now.
+    /// True if the rules would choose the same victims on the node now.
     std::function<bool(const Plan&)> still_holds;
     /// The preemption has failed: the promise of the node must no longer count.
     std::function<void(const Plan&, Now)> on_withdrawn;
@@ -59,7 +59,7 @@ class Preemptor {
   /// The brake that would hold the preemption now; nullopt: none.
   std::optional<lifecycle::Brakes::Answer> find_brake(const Plan& plan, Now now);
   /// Logs that this brake holds back the decision for a pod; nullopt: not any more.
-  void note_brake(const api::Pod& pod, const std::optional<lifecycle::Brakes::Answer>& held, Now now);
+  void record_brake(const api::Pod& pod, const std::optional<lifecycle::Brakes::Answer>& held, Now now);
 
   /// `condition`: the condition of the pod's status with the reason of its wait.
   void begin(Plan plan, const api::Json& condition, Now now);

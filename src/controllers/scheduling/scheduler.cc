@@ -34,7 +34,7 @@ constexpr EventNames kClaimEvents{"PersistentVolumeClaimAdd", "PersistentVolumeC
 constexpr EventNames kVolumeEvents{"PersistentVolumeAdd", "PersistentVolumeUpdate", "PersistentVolumeDelete"};
 constexpr EventNames kClassEvents{"StorageClassAdd", "StorageClassUpdate", "StorageClassDelete"};
 
-/// In what decides who may get it, or whether it is reached.
+/// True if the volumes differ in members that decide which claim gets them, or which nodes reach them.
 bool is_another(const api::PersistentVolume& before, const api::PersistentVolume& after) {
   return before.claim_ref != after.claim_ref || before.status.phase != after.status.phase ||
          before.required_nodes != after.required_nodes || before.metadata.labels != after.metadata.labels ||
@@ -85,7 +85,7 @@ Scheduler::Scheduler(Options options, Rng rng, telemetry::Log log, telemetry::Re
 Scheduler::~Scheduler() = default;
 
 std::vector<ExtenderCall> Scheduler::take_extender_calls() {
-  return parts_->desk.take_calls();
+  return parts_->extender_calls.take_calls();
 }
 
 std::size_t Scheduler::unschedulable() const {
@@ -107,7 +107,7 @@ void Scheduler::on_wakeup(Now now) {
 }
 
 void Scheduler::on_extender_answer(std::uint64_t id, const Result<api::Response>& response, Now now) {
-  parts_->desk.on_answer(id, response, now);
+  parts_->extender_calls.on_answer(id, response, now);
   client_.on_wakeup(now);
   schedule(now);
 }
@@ -131,7 +131,7 @@ std::string Scheduler::node_of(const api::Pod& pod) const {
   return assumed == assumed_.end() ? std::string() : assumed->second;
 }
 
-void Scheduler::note_promise(const PodPtr& before, const PodPtr& after) {
+void Scheduler::update_promise(const PodPtr& before, const PodPtr& after) {
   const auto promised = [](const PodPtr& pod) {
     return pod && pod->spec.node_name.empty() ? pod->status.nominated_node_name : std::string();
   };
@@ -143,10 +143,10 @@ void Scheduler::note_promise(const PodPtr& before, const PodPtr& after) {
     if (is_gone || !promised(before).empty())
       promise_node({}, before, is_gone && after ? after->spec.node_name : std::string());
   }
-  note_labels_of_promised(before, after);
+  update_promised_labels(before, after);
 }
 
-void Scheduler::note_labels_of_promised(const PodPtr& before, const PodPtr& after) {
+void Scheduler::update_promised_labels(const PodPtr& before, const PodPtr& after) {
   scheduling::Surroundings& around = parts_->placer.surroundings();
   if (!before || !after || !around.has_promises() || before->metadata.uid != after->metadata.uid ||
       before->metadata.labels == after->metadata.labels) {
@@ -154,7 +154,7 @@ void Scheduler::note_labels_of_promised(const PodPtr& before, const PodPtr& afte
   }
   const std::string node = around.nominate({}, after);
   if (node.empty()) return;
-  around.nominate(node, after);  // the present one, whichever scheduler promised it
+  around.nominate(node, after);  // the present promise, whichever scheduler made it
   parts_->refused.requeue(ClusterChange::pod_changed(*before, *after, nodes_.cache().find(node)));
 }
 
@@ -175,8 +175,8 @@ void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
   if (before) {
     const std::string was_on = node_of(*before);
     if (!after || before->metadata.uid != after->metadata.uid) assumed_.erase(before->metadata.uid);
-    const bool leaves = !after || before->metadata.uid != after->metadata.uid || node_of(*after) != was_on;
-    if (!was_on.empty() && leaves) {
+    const bool is_removed = !after || before->metadata.uid != after->metadata.uid || node_of(*after) != was_on;
+    if (!was_on.empty() && is_removed) {
       pods_on_nodes_ -= pods_by_node_[was_on].erase(key);
       recount(was_on);
       if (!parts_->refused.empty() || !parts_->cycles.empty()) {
@@ -192,7 +192,7 @@ void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
     parts_->cycles.erase(before->metadata.uid);
     parts_->preemption.erase(before->metadata.uid);
   }
-  note_promise(before, after);
+  update_promise(before, after);
   const bool is_another = before && after && before->metadata.uid != after->metadata.uid;
   if (!after || is_another || !after->spec.node_name.empty()) {
     queue_.erase(key);
@@ -207,9 +207,9 @@ void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
     const bool counted = !pods_by_node_[now_on].insert(key).second;
     if (!counted) ++pods_on_nodes_;
     const bool same_pod = counted && before && before->metadata.uid == after->metadata.uid;
-    const bool same_look = same_pod && before->metadata.labels == after->metadata.labels &&
-                           before->metadata.deletion_timestamp == after->metadata.deletion_timestamp;
-    if (!same_look || before->spec.containers != after->spec.containers) {
+    const bool scheduled_alike = same_pod && before->metadata.labels == after->metadata.labels &&
+                                 before->metadata.deletion_timestamp == after->metadata.deletion_timestamp;
+    if (!scheduled_alike || before->spec.containers != after->spec.containers) {
       recount(now_on);
       parts_->refused.requeue(same_pod ? ClusterChange::pod_changed(*before, *after, nodes_.cache().find(now_on))
                                        : ClusterChange::pod_added(*after));
@@ -310,7 +310,7 @@ void Scheduler::place_pods(Now now) {
       refuse(pod, placement, filter, now);
       continue;
     }
-    settle(pod, placement, volumes, now);
+    start_binding(pod, placement, volumes, now);
   }
   // A pod that waits for a free binding needs no timer: the end of a binding starts it.
   if (parts_->bindings.under_way() < options_.bindings_max) backoff_over_.set(client_, queue_.next_due());
@@ -320,7 +320,7 @@ scheduling::Placement Scheduler::place(const api::Pod& pod, const scheduling::Vo
   if (!options_.stopwatch) return parts_->placer.place(pod, volumes);
   const Instant begin = options_.stopwatch();
   scheduling::Placement placement = parts_->placer.place(pod, volumes);
-  parts_->metrics.note_algorithm(options_.stopwatch() - begin);
+  parts_->metrics.record_algorithm(options_.stopwatch() - begin);
   return placement;
 }
 
@@ -332,8 +332,8 @@ scheduling::VolumeView Scheduler::volumes_now() const {
           .attachments = [this](const std::string& node) { return parts_->attachments.attached_to(node); }};
 }
 
-void Scheduler::settle(const PodPtr& pod, const scheduling::Placement& placement, const scheduling::PodVolumes& volumes,
-                       Now now) {
+void Scheduler::start_binding(const PodPtr& pod, const scheduling::Placement& placement,
+                              const scheduling::PodVolumes& volumes, Now now) {
   const std::string& node = *placement.node;
   if (log_.enabled(telemetry::Level::kDebug)) {
     log_.debug("placing pod", {{"pod", key_of(*pod)}, {"node", node}, {"reasons", render_all(placement.reasons)}});
@@ -365,7 +365,7 @@ void Scheduler::refuse(const PodPtr& pod, const scheduling::Placement& placement
   }
   parts_->refused.arm_retry();
   const std::string& uid = pod->metadata.uid;
-  if (parts_->preemption.is_under_way(uid)) {  // its reported reason stays
+  if (parts_->preemption.is_under_way(uid)) {  // the reported reason stays unchanged
     parts_->refused.message_of(key);
     return;
   }
@@ -374,9 +374,9 @@ void Scheduler::refuse(const PodPtr& pod, const scheduling::Placement& placement
   const scheduling::Preemption decided = parts_->preemption.decide(*pod, placement, volumes);
   if (const auto took = parts_->timings.since(begin)) {
     using Status = SchedulerTimings::Status;
-    parts_->timings.note_point(SchedulerTimings::Point::kPostFilter,
-                               decided.choice() != nullptr ? Status::kSuccess : Status::kUnschedulable,
-                               pod->spec.scheduler_name, sampled, *took);
+    parts_->timings.record_point(SchedulerTimings::Point::kPostFilter,
+                                 decided.choice() != nullptr ? Status::kSuccess : Status::kUnschedulable,
+                                 pod->spec.scheduler_name, sampled, *took);
   }
   if (decided.choice() && parts_->preemption.ask_extenders(pod, placement.message, decided)) return;
   const std::string message = decided.message.empty() ? placement.message : placement.message + " " + decided.message;
@@ -432,7 +432,7 @@ void Scheduler::assume(const api::Pod& pod, const std::string& node) {
 
 void Scheduler::give_up(const PodPtr& pod, const std::string& node, Now now) {
   const client::ObjectKey key = key_of(*pod);
-  if (assumed_.erase(pod->metadata.uid) == 0) return;  // bound or gone meanwhile
+  if (assumed_.erase(pod->metadata.uid) == 0) return;  // bound or deleted meanwhile
   parts_->bindings.erase(pod->metadata.uid);
   pods_on_nodes_ -= pods_by_node_[node].erase(key);
   recount(node);

@@ -56,7 +56,7 @@ struct ExtenderCall;
 class Scheduler final : public client::ApiEngine {
  public:
   struct Options {
-    /// At least one profile, each of another scheduler.
+    /// At least one profile, each with another scheduler name.
     std::vector<scheduling::Profile> profiles{scheduling::Profile()};
     scheduling::Backoff backoff;
     std::size_t bindings_max = 64;
@@ -88,7 +88,7 @@ class Scheduler final : public client::ApiEngine {
   /// Questions to extenders since the last call, in order; each is answered once.
   std::vector<ExtenderCall> take_extender_calls();
 
-  /// The answer, whatever its code; or why there is none.
+  /// The answer with any status code, or an error if there is none.
   void on_extender_answer(std::uint64_t id, const Result<api::Response>& response, Now now);
 
   /// Pods without a node: waiting for their turn or for the end of their back-off, and refused by every node.
@@ -101,7 +101,7 @@ class Scheduler final : public client::ApiEngine {
   /// The number of waiting pods, by the cause of their wait, and the first kPodsShownMax of them by name.
   /// scheduler_report.cc
   api::Json waiting_document(Now now) const;
-  /// "NAMESPACE/NAME"; nullopt: it waits for no node, or for none of ours.
+  /// "NAMESPACE/NAME"; nullopt: the pod does not wait for a node, or belongs to another scheduler.
   std::optional<api::Json> waiting_pod_document(const client::ObjectKey& key, Now now) const;
 
   static constexpr std::size_t kPodsShownMax = 500;
@@ -130,14 +130,14 @@ class Scheduler final : public client::ApiEngine {
   /// The node is promised to the pod; empty: none is. Others may have the one that it was promised before, unless it
   /// counts on that one from now on.
   void promise_node(const std::string& node, const PodPtr& pod, std::string_view counts_on = {});
-  void note_promise(const PodPtr& before, const PodPtr& after);
-  void note_labels_of_promised(const PodPtr& before, const PodPtr& after);
+  void update_promise(const PodPtr& before, const PodPtr& after);
+  void update_promised_labels(const PodPtr& before, const PodPtr& after);
   void schedule(Now now);
   void report_refused_lists();
   void place_pods(Now now);
   /// The pod has that node from now on, and is bound to it.
-  void settle(const PodPtr& pod, const scheduling::Placement& placement, const scheduling::PodVolumes& volumes,
-              Now now);
+  void start_binding(const PodPtr& pod, const scheduling::Placement& placement, const scheduling::PodVolumes& volumes,
+                     Now now);
   /// Also counts the cost of the placement.
   scheduling::Placement place(const api::Pod& pod, const scheduling::VolumeFilter& volumes);
   /// The present state of volumes.
@@ -169,7 +169,7 @@ class Scheduler final : public client::ApiEngine {
   std::map<std::string, client::EventRecorder, std::less<>> events_;  // by scheduler
   std::set<const client::InformerBase*> refused_lists_;               // which have been logged
   std::map<std::string, std::set<client::ObjectKey>> pods_by_node_;
-  std::size_t pods_on_nodes_ = 0;               // in all of them
+  std::size_t pods_on_nodes_ = 0;               // pods on all nodes
   std::map<std::string, std::string> assumed_;  // pod uid → node
 
   scheduling::PodQueue queue_;

@@ -36,7 +36,7 @@ SchedulerMetrics::SchedulerMetrics(telemetry::Registry& metrics, std::span<const
   nodes_ = size("nodes");
   pods_ = size("pods");
   assumed_pods_ = size("assumed_pods");
-  bindings_ = metrics.gauge("scheduler_goroutines", "Number of pieces of work on the side, by what they do",
+  bindings_ = metrics.gauge("scheduler_goroutines", "Number of pieces of work beside the main loop, by operation",
                             {{"operation", "binding"}});
   attempts_of_pods_ = metrics.histogram("scheduler_pod_scheduling_attempts",
                                         "Number of attempts until a pod was scheduled", exponential_bounds(1, 2, 5));
@@ -92,17 +92,17 @@ void SchedulerMetrics::show_refusals(const scheduling::PodQueue& queue) {
 void SchedulerMetrics::show_incoming(const scheduling::PodQueue& queue) {
   for (const auto& [key, pods] : queue.incoming()) {
     Incoming& shown = incoming_[key];
-    if (shown.told == 0) {
-      shown.counter = metrics_.counter("scheduler_queue_incoming_pods_total",
-                                       "Number of pods that came into a queue, by the event that brought them",
-                                       {{"queue", std::string(key.first)}, {"event", std::string(key.second)}});
+    if (shown.counted == 0) {
+      shown.counter =
+          metrics_.counter("scheduler_queue_incoming_pods_total", "Number of pods added to a queue, by queue and event",
+                           {{"queue", std::string(key.first)}, {"event", std::string(key.second)}});
     }
-    if (pods != shown.told) shown.counter.add(static_cast<double>(pods - shown.told));
-    shown.told = pods;
+    if (pods != shown.counted) shown.counter.add(static_cast<double>(pods - shown.counted));
+    shown.counted = pods;
   }
 }
 
-void SchedulerMetrics::note_algorithm(Duration took) {
+void SchedulerMetrics::record_algorithm(Duration took) {
   algorithm_.observe(std::chrono::duration<double>(took).count());
 }
 
@@ -116,10 +116,10 @@ void SchedulerMetrics::count_attempt(std::string_view profile, Result result,
   attempts.duration.observe(std::chrono::duration<double>(now - course->tried_since).count());
   if (result != Result::kScheduled) return;
   attempts_of_pods_.observe(static_cast<double>(course->attempts));
-  const auto told = std::clamp<std::size_t>(static_cast<std::size_t>(course->attempts), 1, kAttemptsTold);
-  std::optional<telemetry::Histogram>& waited = waited_[told - 1];
+  const auto counted = std::clamp<std::size_t>(static_cast<std::size_t>(course->attempts), 1, kAttemptsShown);
+  std::optional<telemetry::Histogram>& waited = waited_[counted - 1];
   if (!waited) {
-    const std::string label = std::to_string(told) + (told == kAttemptsTold ? "+" : "");
+    const std::string label = std::to_string(counted) + (counted == kAttemptsShown ? "+" : "");
     waited = metrics_.histogram("scheduler_pod_scheduling_sli_duration_seconds",
                                 "Time from when a pod first waits for its turn until it is scheduled, in seconds, by "
                                 "the number of attempts",

@@ -26,7 +26,7 @@ namespace spillway::controllers {
 
 class SchedulerMetrics {
  public:
-  /// Pods without a node, by what they wait for.
+  /// Number of pods without a node, by the queue in which they are.
   struct Pending {
     std::size_t active = 0;
     std::size_t backoff = 0;
@@ -48,8 +48,8 @@ class SchedulerMetrics {
 
   void show(const Pending& pending, const Held& held, const scheduling::PodQueue& queue);
   /// Records how long the search for a node took, with or without a result.
-  void note_algorithm(Duration took);
-  /// `profile`: one of them; `course`: of the pod, nullopt: unknown.
+  void record_algorithm(Duration took);
+  /// `profile`: name of a profile; `course`: timings of the pod, nullopt: unknown.
   void count_attempt(std::string_view profile, Result result, const std::optional<scheduling::PodQueue::Course>& course,
                      Instant now);
 
@@ -62,7 +62,7 @@ class SchedulerMetrics {
   void show_refusals(const scheduling::PodQueue& queue);
   void show_incoming(const scheduling::PodQueue& queue);
 
-  static constexpr std::size_t kAttemptsTold = 15;  // "15+" and above in one
+  static constexpr std::size_t kAttemptsShown = 15;  // 15 attempts and more share the label "15+"
 
   telemetry::Registry& metrics_;
 
@@ -80,11 +80,11 @@ class SchedulerMetrics {
 
   struct Incoming {
     telemetry::Counter counter;
-    std::uint64_t told = 0;
+    std::uint64_t counted = 0;
   };
 
-  std::map<std::pair<std::string_view, std::string_view>, Incoming> incoming_;  // the same
-  std::array<std::optional<telemetry::Histogram>, kAttemptsTold> waited_;       // by attempts, from 1; made when needed
+  std::map<std::pair<std::string_view, std::string_view>, Incoming> incoming_;  // by queue and event
+  std::array<std::optional<telemetry::Histogram>, kAttemptsShown> waited_;      // by attempts, from 1; made when needed
   std::map<std::string, std::map<Result, Attempts>, std::less<>> attempts_;
 };
 

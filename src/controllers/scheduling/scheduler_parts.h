@@ -3,8 +3,8 @@
 
 #include "controllers/scheduling/attachment_cache.h"
 #include "controllers/scheduling/binding_cycles.h"
+#include "controllers/scheduling/extender_calls.h"
 #include "controllers/scheduling/extender_cycles.h"
-#include "controllers/scheduling/extender_desk.h"
 #include "controllers/scheduling/pod_conditions.h"
 #include "controllers/scheduling/preemption_evaluator.h"
 #include "controllers/scheduling/scheduler.h"
@@ -18,7 +18,7 @@
 
 namespace spillway::controllers {
 
-/// In the order in which they use each other.
+/// The parts of the scheduler, in the order in which they use each other.
 struct Scheduler::Parts {
   /// `owner`: its informers, queue and options have been constructed; it outlives the parts.
   Parts(Scheduler& owner, const Rng& rng, telemetry::Registry& registry);
@@ -29,7 +29,7 @@ struct Scheduler::Parts {
   SchedulerMetrics metrics;
   SchedulerTimings timings;
   UnschedulablePods refused;
-  ExtenderDesk desk;
+  ExtenderCalls extender_calls;
   ExtenderCycles cycles;
   PreemptionEvaluator preemption;
   PodConditions conditions;

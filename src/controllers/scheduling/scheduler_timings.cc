@@ -71,17 +71,17 @@ std::optional<Duration> SchedulerTimings::since(std::optional<Instant> begin) co
   return begin && stopwatch_ ? std::optional(stopwatch_() - *begin) : std::nullopt;
 }
 
-void SchedulerTimings::note_event(std::string_view event, std::optional<Instant> begin) {
+void SchedulerTimings::record_event(std::string_view event, std::optional<Instant> begin) {
   if (event.empty()) return;
   const std::optional<Duration> took = since(begin);
   if (!took) return;
   auto known = events_.find(event);
   if (known == events_.end()) {
     known = events_
-                .emplace(event, metrics_.histogram("scheduler_event_handling_duration_seconds",
-                                                   "Duration of what a change of the cluster leads to before the next "
-                                                   "attempt, in seconds",
-                                                   coarse(), {{"event", event}}))
+                .emplace(event, metrics_.histogram(
+                                    "scheduler_event_handling_duration_seconds",
+                                    "Duration of handling a change of the cluster before the next attempt, in seconds",
+                                    coarse(), {{"event", event}}))
                 .first;
   }
   known->second.observe(in_seconds(*took));
@@ -99,7 +99,7 @@ telemetry::Histogram& SchedulerTimings::point_for(Point point, Status status, st
       .first->second;
 }
 
-void SchedulerTimings::note_point(Point point, Status status, std::string_view profile, bool sampled, Duration took) {
+void SchedulerTimings::record_point(Point point, Status status, std::string_view profile, bool sampled, Duration took) {
   point_for(point, status, profile).observe(in_seconds(took));
   if (!sampled) return;
   const auto [known, is_new] = plugins_.try_emplace(std::pair(point, status));
@@ -112,13 +112,14 @@ void SchedulerTimings::note_point(Point point, Status status, std::string_view p
   known->second.observe(in_seconds(took));
 }
 
-void SchedulerTimings::note_hint(scheduling::Filter plugin, std::string_view event, bool queues, Duration took) {
+void SchedulerTimings::record_hint(scheduling::Filter plugin, std::string_view event, bool queues, Duration took) {
   if (plugin == scheduling::Filter::kExtender) return;  // no plug-in: kube-scheduler has no hint of it
   const auto [known, is_new] = hints_.try_emplace(Hint(plugin, event, queues));
   if (is_new) {
     known->second = metrics_.histogram(
         "scheduler_queueing_hint_execution_duration_seconds",
-        "Duration of asking a plug-in whether a change may let in a pod, in seconds, of every tenth pod that is asked "
+        "Duration of a plug-in's answer if a change makes a pod schedulable, in seconds, of every tenth pod that is "
+        "asked "
         "about",
         fine(),
         {{"plugin", scheduling::to_string(plugin)}, {"event", event}, {"hint", queues ? "Queue" : "QueueSkip"}});

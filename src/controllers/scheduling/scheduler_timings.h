@@ -30,14 +30,14 @@ class SchedulerTimings {
   enum class Point : std::uint8_t { kPostFilter, kPreBind, kBind };
   enum class Status : std::uint8_t { kSuccess, kUnschedulable, kError };
 
-  /// `stopwatch`: the clock of the machine; empty: what it would measure is not.
+  /// `stopwatch`: the clock of the machine; empty: nothing is measured.
   SchedulerTimings(telemetry::Registry& metrics, std::function<Instant()> stopwatch);
   SchedulerTimings(const SchedulerTimings&) = delete;
   SchedulerTimings& operator=(const SchedulerTimings&) = delete;
 
   bool measures() const { return static_cast<bool>(stopwatch_); }
 
-  /// The machine's clock; nullopt: there is none.
+  /// The machine's time; nullopt: there is no clock.
   std::optional<Instant> read() const;
   /// The time since `begin`; nullopt: there is no `begin`.
   std::optional<Duration> since(std::optional<Instant> begin) const;
@@ -45,15 +45,15 @@ class SchedulerTimings {
   /// An attempt begins: whether plug-ins are measured in it. Every kSampled-th is, the first one too.
   bool next_is_sampled() { return attempts_++ % kSampled == 0; }
 
-  /// The same for the questions that a change of the cluster raises about one pod.
+  /// Measures the calls of plug-ins' queueing hints about one pod after a change of the cluster.
   bool next_hints_are_sampled() { return hints_asked_++ % kSampled == 0; }
 
   static constexpr std::uint64_t kSampled = 10;
 
   /// `event`: as kube-scheduler calls it; a literal. Empty: not measured.
-  void note_event(std::string_view event, std::optional<Instant> begin);
-  void note_point(Point point, Status status, std::string_view profile, bool sampled, Duration took);
-  void note_hint(scheduling::Filter plugin, std::string_view event, bool queues, Duration took);
+  void record_event(std::string_view event, std::optional<Instant> begin);
+  void record_point(Point point, Status status, std::string_view profile, bool sampled, Duration took);
+  void record_hint(scheduling::Filter plugin, std::string_view event, bool queues, Duration took);
 
  private:
   using Extension = std::tuple<Point, Status, std::string>;
@@ -72,7 +72,7 @@ class SchedulerTimings {
   std::map<Hint, telemetry::Histogram> hints_;
 };
 
-/// Measures the handling of one event, which ends with it.
+/// Measures the handling of one event until it is destroyed.
 class EventTiming {
  public:
   EventTiming(SchedulerTimings& timings, std::string_view event)
@@ -81,10 +81,10 @@ class EventTiming {
   EventTiming(const EventTiming&) = delete;
   EventTiming& operator=(const EventTiming&) = delete;
 
-  /// Sets the event, if it is known only after the timing began.
+  /// Sets the event, if it becomes known after the timing has begun.
   void name(std::string_view event) { event_ = event; }
 
-  ~EventTiming() { timings_.note_event(event_, begin_); }
+  ~EventTiming() { timings_.record_event(event_, begin_); }
 
  private:
   SchedulerTimings& timings_;

@@ -18,7 +18,7 @@ class SurroundingsFeed {
  public:
   using OnChange = std::function<void(const scheduling::ClusterChange&)>;
 
-  /// `on_change`: it may let pods in.
+  /// `on_change`: called for a change that may let pods in.
   SurroundingsFeed(client::ApiClient& client, scheduling::Surroundings& around, OnChange on_change);
   SurroundingsFeed(const SurroundingsFeed&) = delete;
   SurroundingsFeed& operator=(const SurroundingsFeed&) = delete;

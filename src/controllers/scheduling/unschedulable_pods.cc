@@ -42,7 +42,7 @@ scheduling::HintWatch UnschedulablePods::hint_timing(const scheduling::ClusterCh
   if (!parts_.timings.measures() || !parts_.timings.next_hints_are_sampled()) return {};
   return [this, event = change.label(), last = parts_.timings.read()](scheduling::Filter plugin, bool queues) mutable {
     const std::optional<Instant> now = parts_.timings.read();
-    if (now && last) parts_.timings.note_hint(plugin, event, queues, *now - *last);
+    if (now && last) parts_.timings.record_hint(plugin, event, queues, *now - *last);
     last = parts_.timings.read();  // the time of recording does not count for the next hint
   };
 }
@@ -54,10 +54,11 @@ bool UnschedulablePods::may_let_in(const client::ObjectKey& key, scheduling::Fil
   const scheduling::RefusedPod refused{pending_of(key, pod), refused_by};
   const auto hint = scheduling::hint_for(refused, change, parts_.placer.surroundings(), hint_timing(change));
   if (hint.queue && parts_.log.enabled(telemetry::Level::kDebug)) {
-    parts_.log.debug("a change may let in a pod", {{"pod", key},
-                                                   {"change", change.label()},
-                                                   {"why", scheduling::to_string(hint.why)},
-                                                   {"plugin", hint.by ? scheduling::to_string(*hint.by) : "none"}});
+    parts_.log.debug("a change may make a pod schedulable",
+                     {{"pod", key},
+                      {"change", change.label()},
+                      {"why", scheduling::to_string(hint.why)},
+                      {"plugin", hint.by ? scheduling::to_string(*hint.by) : "none"}});
   }
   return hint.queue;
 }

@@ -54,7 +54,7 @@ class UnschedulablePods {
   /// The pod has claims: changes of claims and volumes requeue it.
   void add_claimant(const client::ObjectKey& key) { claimants_.insert(key); }
 
-  /// The pod depends on where other pods are: one more pod may let it in.
+  /// True if the pod depends on where other pods run: one more pod may let it in.
   void add_related(const client::ObjectKey& key) { related_.insert(key); }
 
   void forget(const client::ObjectKey& key);
@@ -63,7 +63,7 @@ class UnschedulablePods {
 
   std::size_t size() const { return messages_.size(); }
 
-  /// Requeues the pods that the change may let in, for when their back-off is over.
+  /// Requeues the pods that the change may let in; each waits for the end of its back-off.
   void requeue(const scheduling::ClusterChange& change);
   /// Requeues all refused pods, whichever plug-in refused them. `event`: as for PodQueue::wake().
   void requeue_all(std::string_view event);
@@ -90,7 +90,7 @@ class UnschedulablePods {
   Parts parts_;
   Duration retry_after_;
   std::function<std::vector<client::ObjectKey>()> being_tried_;
-  std::map<client::ObjectKey, std::string> messages_;  // by refused pod: the one that was reported last
+  std::map<client::ObjectKey, std::string> messages_;  // the last reported reason, by refused pod
   std::set<client::ObjectKey> claimants_;              // pods that have claims: refused, or in a round
   std::set<client::ObjectKey> related_;                // refused pods that depend on where others are
   std::map<client::ObjectKey, Asking> asking_;         // pods for which hints were evaluated

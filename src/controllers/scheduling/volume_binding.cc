@@ -49,7 +49,7 @@ void VolumeBinding::on_written(const WaitPtr& wait, const Outcome& outcome, Now 
   if (--wait->writes > 0) return;
   hooks_.on_waits();  // binding the claims may take long; it does not hold up other pods
   const auto known = waits_.find(wait->pod->metadata.uid);
-  if (known == waits_.end() || known->second != wait) return;  // the pod is gone
+  if (known == waits_.end() || known->second != wait) return;  // the pod was deleted
   ++waiting_;
   if (!wait->failure.empty()) {
     end(wait->pod->metadata.uid);
@@ -103,19 +103,19 @@ VolumeBinding::Progress VolumeBinding::progress_of_provision(Wait& wait, const s
 VolumeBinding::Progress VolumeBinding::progress_of(Wait& wait, Now now) {
   if (!nodes_.cache().find(wait.node)) return {.failure = fmt::format("node \"{}\" not found", wait.node)};
   Progress all;
-  const auto note = [&all](Progress one) {
+  const auto merge = [&all](Progress one) {
     if (all.failure.empty()) all.failure = std::move(one.failure);
     all.waits = all.waits || one.waits;
   };
-  for (const auto& binding : wait.plan.bindings) note(progress_of_binding(binding));
-  for (const storage::ClaimPtr& claim : wait.plan.provisions) note(progress_of_provision(wait, claim));
+  for (const auto& binding : wait.plan.bindings) merge(progress_of_binding(binding));
+  for (const storage::ClaimPtr& claim : wait.plan.provisions) merge(progress_of_provision(wait, claim));
   if (all.failure.empty() && all.waits && wait.until <= now.mono)
     all.failure = "binding volumes: context deadline exceeded";
   return all;
 }
 
 void VolumeBinding::check_waits(Now now) {
-  std::vector<std::pair<WaitPtr, std::string>> ended;  // with why it failed
+  std::vector<std::pair<WaitPtr, std::string>> ended;  // with the reason of the failure
   for (const auto& [uid, wait] : waits_) {
     Progress progress = progress_of(*wait, now);  // also while writes are open: an answer may be late
     if (wait->writes > 0 || (progress.waits && progress.failure.empty())) continue;

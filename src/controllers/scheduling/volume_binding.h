@@ -35,13 +35,13 @@ class VolumeBinding {
     std::function<void(const PodPtr& pod, const std::string& node, const std::string& why, Now now)> on_failed;
   };
 
-  /// The references must outlive it.
+  /// The references must outlive this object.
   VolumeBinding(client::ApiClient& client, const client::Informer<api::Node>& nodes, StorageCache& storage,
                 Duration timeout, Hooks hooks);
   VolumeBinding(const VolumeBinding&) = delete;
   VolumeBinding& operator=(const VolumeBinding&) = delete;
 
-  /// Sends the writes of the plan, and waits for what they lead to.
+  /// Sends the writes of the plan, and waits until the claims are bound.
   void begin(const PodPtr& pod, const std::string& node, storage::ClaimPlan plan, Now now);
   /// Forgets the wait of a pod, if it has one.
   void end(const std::string& pod_uid);
@@ -74,7 +74,7 @@ class VolumeBinding {
   };
 
   void on_written(const WaitPtr& wait, const Outcome& outcome, Now now);
-  /// As it is now; nullptr: it is gone.
+  /// The present claim; nullptr: it was deleted.
   storage::ClaimPtr claim_now(const storage::ClaimPtr& claim);
   /// The progress of a claim that gets an existing volume.
   Progress progress_of_binding(const std::pair<storage::ClaimPtr, storage::VolumePtr>& binding);

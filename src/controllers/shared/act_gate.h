@@ -25,12 +25,13 @@ class ActGate {
   ActGate(lifecycle::BrakeConfig config, const telemetry::Log& log, telemetry::Registry& metrics)
       : brakes_(std::move(config)), log_(log), metrics_(metrics) {}
 
-  /// nullopt: go ahead. Else when to ask again; validate the act anew before. `subject`: "node/n1", "pod/shop/cart".
+  /// nullopt: the act may be carried out. Else the time to ask again; the caller validates the act anew before.
+  /// `subject`: "node/n1", "pod/shop/cart".
   std::optional<Instant> ask(const lifecycle::Act& act, const std::string& subject, Now now);
   /// Holds an act for a reason of the caller's own, which the brakes do not have: recorded in the same way.
   void hold(lifecycle::ActKind act, const std::string& subject, const policy::Reason& reason, Instant ask_again,
             Now now);
-  /// The act is not wanted any more, or was carried out.
+  /// Forgets an act that is no longer wanted, or was carried out.
   void release(const std::string& subject);
 
   /// Logs the holds that begin and end.

@@ -9,7 +9,8 @@ LifecycleMetrics::LifecycleMetrics(telemetry::Registry& registry)
           "taint_eviction_controller_pod_deletion_duration_seconds",
           "Latency, in seconds, between the time when a taint effect has been activated for the Pod and its deletion.",
           {0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240})),
-      eviction_timers(registry.gauge("spillway_taint_eviction_timers", "Pods that leave when their toleration ends")),
+      eviction_timers(
+          registry.gauge("spillway_taint_eviction_timers", "Pods that are evicted when their toleration ends")),
       status_writes(registry.counter("spillway_node_lifecycle_status_writes_total",
                                      "Node statuses set to Unknown because the node went silent")),
       status_write_failures(registry.counter("spillway_node_lifecycle_status_write_failures_total",
@@ -44,7 +45,7 @@ void LifecycleMetrics::show_zones(const lifecycle::NodeMonitor& monitor, Instant
     const double waited = oldest ? std::chrono::duration<double>(now - *oldest).count() : 0.0;
     registry_.gauge("spillway_zone_queue_nodes", "Nodes that wait to be tainted", {{"zone", name}})
         .set(static_cast<double>(zone.queue.size()));
-    registry_.gauge("spillway_zone_queue_oldest_seconds", "How long the first of them waits", {{"zone", name}})
+    registry_.gauge("spillway_zone_queue_oldest_seconds", "Age of the oldest entry in the queue", {{"zone", name}})
         .set(waited);
     registry_.gauge("spillway_zone_eviction_rate", "Nodes per second that may be tainted", {{"zone", name}})
         .set(static_cast<double>(zone.queue.limiter().effective_rate()));

@@ -19,7 +19,7 @@ class LifecycleMetrics {
   /// Called after a pass: sizes, health, queues and rates of all zones; vanished zones read 0 and 100 % healthy.
   void show_zones(const lifecycle::NodeMonitor& monitor, Instant now);
 
-  /// Passes that have ended so far.
+  /// Number of completed passes.
   std::uint64_t passes() const { return passes_; }
 
   void node_tainted(const std::string& zone_key);

@@ -49,7 +49,8 @@ template class OwnedObjects<api::Job>;
 
 api::Json pod_from_template(const Owner& owner, const api::PodTemplate& pod_template) {
   api::StringMap annotations = pod_template.annotations;
-  annotations.erase(std::string(workloads::kReplacementAnnotation));  // not meant for its successors
+  // the mark of a replaced pod is not copied to later pods
+  annotations.erase(std::string(workloads::kReplacementAnnotation));
   return api::Json::object(
       {{"apiVersion", "v1"},
        {"kind", "Pod"},

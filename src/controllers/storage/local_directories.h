@@ -1,4 +1,4 @@
-// The directories of provisioned volumes, as the provisioner asks the machine for them. Thread: loop.
+// Port: the machine's commands for directories of provisioned volumes. Thread: loop.
 #pragma once
 
 #include "base/error.h"
@@ -18,7 +18,8 @@ class LocalDirectories {
 
   /// Makes the directory of that name below the folder; an existing one is not changed.
   virtual void make(const std::string& folder, const std::string& name, Done done) = 0;
-  /// Removes it with all that is in it; it need not be there. kTooManyRequests, as of make: too many wait already.
+  /// Removes the directory with all its content; it need not exist. kTooManyRequests, as of make: too many calls wait
+  /// already.
   virtual void remove(const std::string& folder, const std::string& name, Done done) = 0;
 };
 

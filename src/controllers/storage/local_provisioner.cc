@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kClaims = "claim/";
 constexpr std::string_view kVolumes = "volume/";
 constexpr std::size_t kTasksMax = 16;
-constexpr int kSyncsMax = 256;  // in one step
+constexpr int kSyncsMax = 256;  // syncs in one step
 constexpr Duration kClassRetry = seconds(5);
 
 std::string class_path(std::string_view name) {

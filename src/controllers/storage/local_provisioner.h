@@ -41,11 +41,11 @@ class LocalProvisioner final : public client::ApiEngine {
  private:
   using ClaimPtr = StorageCache::ClaimPtr;
 
-  /// One volume on its way: read the class, make the directory, create the volume.
+  /// State of one volume: read the class, make the directory, create the volume.
   struct Making {
     ClaimPtr claim;
     std::string node;
-    api::Json storage_class;  // null until it was read
+    api::Json storage_class;  // null until the class was read
     bool has_directory = false;
   };
 

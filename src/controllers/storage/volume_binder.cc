@@ -52,7 +52,7 @@ void VolumeBinder::touch_waiting(const std::string& storage_class, Now now) {
 void VolumeBinder::on_claim(const ClaimPtr& before, const ClaimPtr& after, Now now) {
   const api::PersistentVolumeClaim& claim = after ? *after : *before;
   const client::ObjectKey key = client::key_of(claim.metadata);
-  if (!after) told_.erase(fmt::format("{}{}", kClaimWork, key));
+  if (!after) recorded_.erase(fmt::format("{}{}", kClaimWork, key));
   touch_claim(key, now);
   for (const std::string& volume : parts_.storage.reserved_for(key)) touch_volume(volume, now);
 }
@@ -66,8 +66,8 @@ void VolumeBinder::on_volume(const storage::VolumePtr& before, const storage::Vo
   const bool became_free = after && !after->claim_ref && after->status.phase == "Available" &&
                            (!before || before->claim_ref || before->status.phase != "Available" ||
                             before->metadata.labels != after->metadata.labels || before->capacity != after->capacity);
-  const bool came_or_went = !before || !after;
-  if (became_free || came_or_went) touch_waiting(storage::class_of(after ? *after : *before), now);
+  const bool appeared_or_vanished = !before || !after;
+  if (became_free || appeared_or_vanished) touch_waiting(storage::class_of(after ? *after : *before), now);
   if (!after && before->claim_ref == std::nullopt) return;
   if (!after) touch_claim(claim_key(*before->claim_ref), now);
 }
@@ -79,13 +79,13 @@ void VolumeBinder::on_class(const ClassPtr& before, const ClassPtr& after, Now n
 
 void VolumeBinder::run(Now now) {
   if (!started_) return;
-  for (int looks = 0; looks < kLooksMax && calls_ < kCallsMax; ++looks) {
+  for (int syncs = 0; syncs < kSyncsMax && calls_ < kCallsMax; ++syncs) {
     const std::optional<std::string> work = queue_metrics_.take(queue_, now.mono);
     if (!work) break;
     if (work->starts_with(kClaimWork)) {
-      look_at_claim(work->substr(kClaimWork.size()), now);
+      sync_claim(work->substr(kClaimWork.size()), now);
     } else {
-      look_at_volume(work->substr(kVolumeWork.size()), now);
+      sync_volume(work->substr(kVolumeWork.size()), now);
     }
   }
   queue_metrics_.show(queue_, now.mono);
@@ -98,7 +98,7 @@ void VolumeBinder::arm() {
   wake_up_.set(parts_.client, due);
 }
 
-void VolumeBinder::look_at_claim(const client::ObjectKey& key, Now now) {
+void VolumeBinder::sync_claim(const client::ObjectKey& key, Now now) {
   const std::string work = fmt::format("{}{}", kClaimWork, key);
   const ClaimPtr claim = parts_.storage.claims().find(key);
   if (!claim) {
@@ -114,16 +114,16 @@ void VolumeBinder::look_at_claim(const client::ObjectKey& key, Now now) {
       .waiting_pods = parts_.users.waiting(key)};
   const storage::StorageStep step = storage::decide_claim(view);
   if (step.event) {
-    tell(work, client::reference_to(*claim), *step.event, now);
+    record_event(work, client::reference_to(*claim), *step.event, now);
   } else {
-    told_.erase(work);
+    recorded_.erase(work);
   }
   if (step.write) return send(work, *step.write);
   queue_.done(work);
   queue_.forget(work);
 }
 
-void VolumeBinder::look_at_volume(const std::string& name, Now now) {
+void VolumeBinder::sync_volume(const std::string& name, Now now) {
   const std::string work = fmt::format("{}{}", kVolumeWork, name);
   const storage::VolumePtr volume = parts_.storage.volumes().find(name);
   if (!volume) {
@@ -147,9 +147,9 @@ void VolumeBinder::look_at_volume(const std::string& name, Now now) {
   queue_.forget(work);
 }
 
-void VolumeBinder::tell(const std::string& work, const api::ObjectReference& about, const storage::StorageEvent& event,
-                        Now now) {
-  std::string& last = told_[work];
+void VolumeBinder::record_event(const std::string& work, const api::ObjectReference& about,
+                                const storage::StorageEvent& event, Now now) {
+  std::string& last = recorded_[work];
   if (last == event.message) return;
   last = event.message;
   parts_.events.record(about, event.warning ? client::EventType::kWarning : client::EventType::kNormal, event.reason,

@@ -21,7 +21,7 @@ namespace spillway::controllers {
 
 class VolumeBinder {
  public:
-  /// All of it must outlive the binder.
+  /// Every reference must outlive the binder.
   struct Parts {
     client::ApiClient& client;
     client::EventRecorder& events;
@@ -34,28 +34,29 @@ class VolumeBinder {
   VolumeBinder(const VolumeBinder&) = delete;
   VolumeBinder& operator=(const VolumeBinder&) = delete;
 
-  /// Once the caches are filled.
+  /// Begins to sync. Called once the caches are filled.
   void start(Now now);
-  /// Works off what is due; called at the end of every step.
+  /// Syncs the claims and volumes that are due; called at the end of every step.
   void run(Now now);
 
  private:
   using ClaimPtr = StorageCache::ClaimPtr;
   using ClassPtr = StorageCache::ClassPtr;
 
-  static constexpr int kLooksMax = 256;  // in one step
+  static constexpr int kSyncsMax = 256;  // syncs in one step
   static constexpr std::size_t kCallsMax = 64;
 
   void on_claim(const ClaimPtr& before, const ClaimPtr& after, Now now);
   void on_volume(const storage::VolumePtr& before, const storage::VolumePtr& after, Now now);
   void on_class(const ClassPtr& before, const ClassPtr& after, Now now);
-  void look_at_claim(const client::ObjectKey& key, Now now);
-  void look_at_volume(const std::string& name, Now now);
+  void sync_claim(const client::ObjectKey& key, Now now);
+  void sync_volume(const std::string& name, Now now);
   void touch_claim(const client::ObjectKey& key, Now now);
   void touch_volume(const std::string& name, Now now);
   void touch_waiting(const std::string& storage_class, Now now);
   /// Records the event about a claim or volume, once until the event changes.
-  void tell(const std::string& work, const api::ObjectReference& about, const storage::StorageEvent& event, Now now);
+  void record_event(const std::string& work, const api::ObjectReference& about, const storage::StorageEvent& event,
+                    Now now);
   void send(const std::string& work, const storage::StorageWrite& write);
   /// Reads a volume's claim that the cache does not show: it may exist all the same.
   void ask_for_claim(const std::string& work, const storage::VolumePtr& volume);
@@ -67,7 +68,7 @@ class VolumeBinder {
   Parts parts_;
   client::WorkQueue queue_;  // "claim/NS/NAME", "volume/NAME"
   QueueMetrics queue_metrics_;
-  std::map<std::string, std::string> told_;  // by work: of a claim that waits
+  std::map<std::string, std::string> recorded_;  // by work: of a claim that waits
   client::WakeUp wake_up_;
   std::size_t calls_ = 0;
   bool started_ = false;

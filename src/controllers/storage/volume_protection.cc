@@ -63,13 +63,13 @@ void VolumeProtection::touch(std::string_view kind, const std::string& key, Now 
 
 void VolumeProtection::run(Now now) {
   if (!started_) return;
-  for (int looks = 0; looks < kLooksMax && calls_ < kCallsMax; ++looks) {
+  for (int syncs = 0; syncs < kSyncsMax && calls_ < kCallsMax; ++syncs) {
     const std::optional<std::string> work = queue_.take(now.mono);
     if (!work) break;
     if (work->starts_with(kClaimKind)) {
-      look_at_claim(work->substr(kClaimKind.size()));
+      sync_claim(work->substr(kClaimKind.size()));
     } else {
-      look_at_volume(work->substr(kVolumeKind.size()));
+      sync_volume(work->substr(kVolumeKind.size()));
     }
   }
   arm();
@@ -80,7 +80,7 @@ void VolumeProtection::arm() {
   wake_up_.set(parts_.client, due);
 }
 
-void VolumeProtection::look_at_claim(const client::ObjectKey& key) {
+void VolumeProtection::sync_claim(const client::ObjectKey& key) {
   const std::string work = fmt::format("{}{}", kClaimKind, key);
   const StorageCache::ClaimPtr claim = parts_.storage.claims().find(key);
   if (!claim) return finish(work);
@@ -95,7 +95,7 @@ void VolumeProtection::look_at_claim(const client::ObjectKey& key) {
   ask_for_pods(work, claim);
 }
 
-void VolumeProtection::look_at_volume(const std::string& name) {
+void VolumeProtection::sync_volume(const std::string& name) {
   const std::string work = fmt::format("{}{}", kVolumeKind, name);
   const storage::VolumePtr volume = parts_.storage.volumes().find(name);
   if (!volume) return finish(work);

@@ -18,7 +18,7 @@ namespace spillway::controllers {
 
 class VolumeProtection {
  public:
-  /// All of it must outlive this.
+  /// Every reference must outlive this object.
   struct Parts {
     client::ApiClient& client;
     const telemetry::Log& log;
@@ -34,16 +34,16 @@ class VolumeProtection {
   void run(Now now);
 
  private:
-  static constexpr int kLooksMax = 256;  // in one step
+  static constexpr int kSyncsMax = 256;  // syncs in one step
   static constexpr std::size_t kCallsMax = 4;
 
   void touch(std::string_view kind, const std::string& key, Now now);
-  void look_at_claim(const client::ObjectKey& key);
-  void look_at_volume(const std::string& name);
+  void sync_claim(const client::ObjectKey& key);
+  void sync_volume(const std::string& name);
   void ask_for_pods(const std::string& work, const StorageCache::ClaimPtr& claim);
   void on_pods_read(const std::string& work, const api::PersistentVolumeClaim& claim, const Result<api::Json>& pods,
                     Now now);
-  /// With the finalizer, or without.
+  /// Writes the object with its finalizer, or without it.
   void write(const std::string& work, const std::string& path, const api::ObjectMeta& meta, std::string_view finalizer,
              bool wanted);
   void end_call(const std::string& work, const Outcome& outcome, Now now);

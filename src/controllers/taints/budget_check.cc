@@ -18,9 +18,9 @@ std::optional<policy::Reason> BudgetCheck::find_obstacle(const api::Pod& pod) co
   for (auto it = all.lower_bound(below); it != all.end() && it->first.starts_with(below); ++it) {
     if (it->second->selector.matches(pod.metadata.labels)) budgets.push_back(it->second.get());
   }
-  const disruption::PodStanding standing{
+  const disruption::PodStanding state{
       .phase = pod.status.phase, .terminating = pod.metadata.deletion_timestamp.has_value(), .ready = is_ready(pod)};
-  const disruption::Ruling ruling = disruption::decide_passage(standing, budgets);
+  const disruption::Ruling ruling = disruption::decide_passage(state, budgets);
   return ruling.goes() ? std::nullopt : std::optional(disruption::reason_of(ruling));
 }
 

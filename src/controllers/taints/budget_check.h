@@ -17,7 +17,7 @@ class BudgetCheck {
  public:
   explicit BudgetCheck(Shared shared);
 
-  /// nullopt: no known budget forbids it.
+  /// nullopt: no known budget forbids the eviction.
   std::optional<policy::Reason> find_obstacle(const api::Pod& pod) const;
 
  private:

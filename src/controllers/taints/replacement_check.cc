@@ -1,5 +1,6 @@
 #include "controllers/taints/replacement_check.h"
 
+#include "api/object/kind_id.h"
 #include "policy/lifecycle/node_health.h"
 #include "policy/scheduling/place.h"
 
@@ -13,7 +14,7 @@ constexpr Duration kLoadsAgeMax = seconds(1);
 
 bool is_replaced_elsewhere(const api::Pod& pod) {
   const api::OwnerReference* owner = api::controller_of(pod.metadata);
-  return owner != nullptr && !(owner->kind == "DaemonSet" && owner->api_version.starts_with("apps/"));
+  return owner != nullptr && api::kind_of(*owner) != api::KindId{"apps", "DaemonSet"};
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ class ReplacementCheck {
 
  private:
   void count_anew(Now now);
-  /// nullopt: it was placed, and the room is taken.
+  /// nullopt: the replacement was placed, and its room is taken.
   std::optional<policy::Reason> take_room(const api::Pod& pod);
 
   Shared shared_;

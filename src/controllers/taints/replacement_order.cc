@@ -1,5 +1,6 @@
 #include "controllers/taints/replacement_order.h"
 
+#include "api/object/kind_id.h"
 #include "api/text/time_text.h"
 #include "controllers/shared/paths.h"
 
@@ -39,7 +40,7 @@ void ReplacementOrder::start() {
 void ReplacementOrder::on_pod(const PodPtr& before, const PodPtr& after) {
   const auto of_set = [](const PodPtr& pod) -> PodPtr {
     const api::OwnerReference* owner = pod ? api::controller_of(pod->metadata) : nullptr;
-    return owner != nullptr && owner->kind == "ReplicaSet" && owner->api_version.starts_with("apps/") ? pod : nullptr;
+    return owner != nullptr && api::kind_of(*owner) == api::KindId{"apps", "ReplicaSet"} ? pod : nullptr;
   };
   pods_.on_change(of_set(before), of_set(after));
   if (before && (!after || after->metadata.uid != before->metadata.uid)) {
@@ -107,44 +108,44 @@ void ReplacementOrder::on_refused(const api::Pod& pod, const Error& error) {
   shared_.log.warning("a pod could not be marked to be replaced", {{"pod", pod.key().text()}, {"error", error.text()}});
 }
 
-/// nullopt: its set is gone, or going.
-std::optional<ReplacementOrder::Standing> ReplacementOrder::standing_of(const std::string& owner_uid, Now now) const {
+/// nullopt: the pod's set was deleted, or is being deleted.
+std::optional<ReplacementOrder::SetState> ReplacementOrder::state_of(const std::string& owner_uid, Now now) const {
   const std::vector<PodPtr> pods = pods_.of(owner_uid);
   if (pods.empty()) return std::nullopt;
   const api::OwnerReference* owner = api::controller_of(pods.front()->metadata);
   const auto set = shared_.replica_sets.cache().find(pods.front()->metadata.ns + "/" + owner->name);
   if (!set || set->metadata.uid != owner_uid || set->metadata.deletion_timestamp) return std::nullopt;
-  Standing standing;
-  standing.others.wanted = std::max(set->replicas, 0);
+  SetState state;
+  state.others.wanted = std::max(set->replicas, 0);
   for (const PodPtr& pod : pods) {
     if (!is_active(*pod)) continue;
     if (is_asked(*pod)) {
       const auto asking = asking_.find(pod->metadata.uid);
       const WallTime since = asking == asking_.end() ? now.wall : asking->second.since;
-      standing.replaced.push_back(
+      state.replaced.push_back(
           {api::priority_of(*pod), workloads::replacement_asked_at(*pod).value_or(since), pod->key()});
     } else {
-      standing.others.count(*pod);
+      state.others.count(*pod);
     }
   }
-  return standing;
+  return state;
 }
 
 std::optional<policy::Reason> ReplacementOrder::find_obstacle(const api::Pod& pod, Now now) const {
   const api::OwnerReference* owner = api::controller_of(pod.metadata);
-  const auto standing = owner != nullptr ? standing_of(owner->uid, now) : std::nullopt;
-  if (!standing) return std::nullopt;
-  const auto stage = workloads::stage_of(pod.key(), standing->replaced, standing->others, now.wall);
+  const auto state = owner != nullptr ? state_of(owner->uid, now) : std::nullopt;
+  if (!state) return std::nullopt;
+  const auto stage = workloads::stage_of(pod.key(), state->replaced, state->others, now.wall);
   if (stage == workloads::ReplacementStage::kMayGo) return std::nullopt;
-  return workloads::reason_of(stage, standing->others);
+  return workloads::reason_of(stage, state->others);
 }
 
 void ReplacementOrder::on_let_go(const api::Pod& pod, Now now) {
   const api::OwnerReference* owner = api::controller_of(pod.metadata);
-  const auto standing = owner != nullptr ? standing_of(owner->uid, now) : std::nullopt;
-  if (!standing) return count("not-needed");
-  const workloads::ReplicaStanding& others = standing->others;
-  const auto lacks = static_cast<std::int64_t>(standing->replaced.size()) - 1;
+  const auto state = owner != nullptr ? state_of(owner->uid, now) : std::nullopt;
+  if (!state) return count("not-needed");
+  const workloads::ReplicaStanding& others = state->others;
+  const auto lacks = static_cast<std::int64_t>(state->replaced.size()) - 1;
   if (others.ready + lacks >= others.wanted) return count("ready");
   count(others.placed + lacks >= others.wanted ? "placed" : "not-made");
 }
@@ -152,13 +153,13 @@ void ReplacementOrder::on_let_go(const api::Pod& pod, Now now) {
 std::vector<PodPtr> ReplacementOrder::promised(Now now) {
   std::vector<PodPtr> promised;
   for (auto owner = marked_owners_.begin(); owner != marked_owners_.end();) {
-    const auto standing = standing_of(*owner, now);
-    if (!standing || standing->replaced.empty()) {
+    const auto state = state_of(*owner, now);
+    if (!state || state->replaced.empty()) {
       owner = marked_owners_.erase(owner);
       continue;
     }
-    std::int64_t left = workloads::unplaced(static_cast<std::int64_t>(standing->replaced.size()), standing->others);
-    for (const workloads::ReplacedPod& each : standing->replaced) {
+    std::int64_t left = workloads::unplaced(static_cast<std::int64_t>(state->replaced.size()), state->others);
+    for (const workloads::ReplacedPod& each : state->replaced) {
       if (left-- <= 0) break;
       if (PodPtr pod = shared_.pods.cache().find(each.pod.text())) promised.push_back(std::move(pod));
     }
@@ -197,7 +198,7 @@ void ReplacementOrder::on_taken_back(const api::Pod& pod, const Result<api::Json
 void ReplacementOrder::count(std::string_view outcome) {
   metrics_
       .counter("spillway_pod_replacements_total",
-               "Pods of failed nodes that were to be replaced before they are deleted, by what came of it",
+               "Pods of failed nodes to be replaced before they are deleted, by outcome",
                {{"outcome", std::string(outcome)}})
       .add();
 }

@@ -29,19 +29,19 @@ class ReplacementOrder {
   ReplacementOrder(const ReplacementOrder&) = delete;
   ReplacementOrder& operator=(const ReplacementOrder&) = delete;
 
-  /// Once the caches are filled: marks that are not to be any more are taken back.
+  /// Called once the caches are filled: removes marks that are no longer wanted.
   void start();
 
   /// True if this pod is replaced before it is deleted: a pod of a ReplicaSet on a node that carries a not-ready or
   /// unreachable taint.
   bool concerns(const api::Pod& pod) const;
-  /// The mark is there, or on its way.
+  /// True if the pod has the mark, or a write of it is under way.
   bool is_asked(const api::Pod& pod) const;
-  /// Marks a pod that this concerns. There must be room for its replacement.
+  /// Requests the replacement: marks the pod. The caller has checked that its replacement has room.
   void ask(const PodPtr& pod, Now now);
   /// The obstacle to deleting a marked pod. nullopt: it may be deleted.
   std::optional<policy::Reason> find_obstacle(const api::Pod& pod, Now now) const;
-  /// The pod is about to be deleted.
+  /// Called before the pod is deleted.
   void on_let_go(const api::Pod& pod, Now now);
 
   /// The taints of a node have changed.
@@ -52,13 +52,13 @@ class ReplacementOrder {
 
  private:
   /// A ReplicaSet with pods that are being replaced.
-  struct Standing {
+  struct SetState {
     workloads::ReplicaStanding others;
     std::vector<workloads::ReplacedPod> replaced;
   };
 
   void on_pod(const PodPtr& before, const PodPtr& after);
-  std::optional<Standing> standing_of(const std::string& owner_uid, Now now) const;
+  std::optional<SetState> state_of(const std::string& owner_uid, Now now) const;
   bool is_failed(const std::string& node) const;
   void on_marked(const api::Pod& pod, const Result<api::Json>& outcome, Now now);
   void on_refused(const api::Pod& pod, const Error& error);

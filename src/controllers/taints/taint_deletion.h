@@ -1,6 +1,6 @@
 // One deletion of a pod for a taint, with its attempts: sets the condition DisruptionTarget, then deletes the pod or,
 // if disruption budgets are respected, evicts it through the API server, which counts the budgets and sets the
-// condition itself. The order of the steps stands at the top of taint_deletion.cc. Thread: loop. Bounds: `attempts_max`
+// condition itself. The order of the steps is at the top of taint_deletion.cc. Thread: loop. Bounds: `attempts_max`
 // attempts, `attempt_wait` apart. Source: Kubernetes docs, "Taints and Tolerations"; KEP-3329; spec "Node lifecycle",
 // S11.
 #pragma once
@@ -27,8 +27,8 @@ enum class TaintDeletionStep : std::uint8_t {
 
 enum class TaintDeletionEnd : std::uint8_t {
   kDeleted,
-  kGone,        // the pod was not there any more when it was to be deleted
-  kGoneBefore,  // the same when its condition was to be set
+  kGone,        // the pod did not exist when it was to be deleted
+  kGoneBefore,  // the pod did not exist when its condition was to be set
   kRefused,     // a disruption budget does not allow it now
   kFailed,      // after all attempts
 };
@@ -39,7 +39,7 @@ class TaintDeletion final : public StepRun<TaintDeletion, TaintDeletionStep> {
   using PodPtr = workloads::PodPtr;
   using End = TaintDeletionEnd;
 
-  /// `error`: why the pod was not deleted; nullopt if it is gone.
+  /// `error`: the reason why the pod was not deleted; nullopt: it is deleted.
   using Done = std::function<void(const PodPtr& pod, End end, const std::optional<Error>& error, Now now)>;
 
   struct Options {
@@ -49,7 +49,7 @@ class TaintDeletion final : public StepRun<TaintDeletion, TaintDeletionStep> {
     Duration attempt_wait = milliseconds(10);
   };
 
-  /// `shared`, and what `done` uses, must outlive the deletion.
+  /// `shared`, and objects that `done` uses, must outlive the deletion.
   TaintDeletion(Shared shared, Options options, PodPtr pod, Done done);
 
  private:

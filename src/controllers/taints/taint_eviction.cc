@@ -150,7 +150,7 @@ void TaintEvictionController::sort_by_priority(std::vector<TaintEvictions::Order
 
 void TaintEvictionController::carry_out(std::vector<TaintEvictions::Order> orders, Now now) {
   if (order_ && orders.size() > 1) sort_by_priority(orders);
-  begin_look(now);
+  begin_check(now);
   for (const TaintEvictions::Order& order : orders) {
     if (order.kind == TaintEvictions::OrderKind::kEvict) {
       evict(order.pod, order.reason, now);
@@ -217,18 +217,18 @@ bool TaintEvictionController::waits_for_replacement(const PodPtr& pod, Now now) 
 }
 
 /// Begins a pass over the pods that found no room, if it is due or none waits.
-void TaintEvictionController::begin_look(Now now) {
-  if (next_look_ && now.mono < *next_look_ && !roomless_.empty()) return;
-  look_ = now.mono;
-  next_look_.reset();
+void TaintEvictionController::begin_check(Now now) {
+  if (next_check_at_ && now.mono < *next_check_at_ && !roomless_.empty()) return;
+  check_at_ = now.mono;
+  next_check_at_.reset();
 }
 
 bool TaintEvictionController::waits_for_room(const api::Pod& pod, Now now) {
-  const bool looks = !order_ || look_ == now.mono;
+  const bool checks = !order_ || check_at_ == now.mono;
   const auto known = roomless_.find(pod.key());
-  if (!looks) {
+  if (!checks) {
     const policy::Reason behind{policy::ReasonCode::kNoReplacement, {{"replacement", "behind-others"}}};
-    postpone_until(*next_look_, pod, known == roomless_.end() ? behind : known->second, now);
+    postpone_until(*next_check_at_, pod, known == roomless_.end() ? behind : known->second, now);
     return true;
   }
   const auto obstacle = rooms_->find_obstacle(pod, now);
@@ -242,9 +242,9 @@ bool TaintEvictionController::waits_for_room(const api::Pod& pod, Now now) {
                                       policy::text_fact(*obstacle, "message").value_or("")),
                           now);
   }
-  if (!next_look_) next_look_ = now.mono + options_.obstacle_wait;
+  if (!next_check_at_) next_check_at_ = now.mono + options_.obstacle_wait;
   roomless_.insert_or_assign(pod.key(), *obstacle);
-  postpone_until(*next_look_, pod, *obstacle, now);
+  postpone_until(*next_check_at_, pod, *obstacle, now);
   return true;
 }
 

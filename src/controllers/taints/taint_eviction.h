@@ -41,8 +41,8 @@ class TaintEvictionController {
     bool respect_budgets = false;
     /// Delete a pod only when its replacement could be placed on another node.
     bool wait_for_replacement = false;
-    /// The same; and pods of ReplicaSets on failed nodes are replaced first, in order of priority. The controller of
-    /// the sets needs the same option (ReplicasController); without it the pods are deleted after
+    /// As above; in addition, pods of ReplicaSets on failed nodes are replaced first, in order of priority. The
+    /// controller of the sets needs the same option (ReplicasController); without it the pods are deleted after
     /// workloads::kReplacementPatience.
     bool replace_before_deletion = false;
     Duration obstacle_wait = seconds(5);  // before a refused deletion is tried again
@@ -53,7 +53,7 @@ class TaintEvictionController {
   TaintEvictionController(const TaintEvictionController&) = delete;
   TaintEvictionController& operator=(const TaintEvictionController&) = delete;
 
-  /// Once the caches are filled.
+  /// Begins to sync. Called once the caches are filled.
   void start(Now now);
 
   const lifecycle::EvictionSchedule& schedule() const { return evictions_.schedule(); }
@@ -76,7 +76,7 @@ class TaintEvictionController {
   bool holds(const PodPtr& pod, Now now);
   bool waits_for_replacement(const PodPtr& pod, Now now);
   bool waits_for_room(const api::Pod& pod, Now now);
-  void begin_look(Now now);
+  void begin_check(Now now);
   void postpone(const api::Pod& pod, const policy::Reason& reason, Now now);
   void postpone_until(Instant again, const api::Pod& pod, const policy::Reason& reason, Now now);
   void remove(const PodPtr& pod, Now now);
@@ -91,13 +91,13 @@ class TaintEvictionController {
   Options options_;
   lifecycle::TaintEvictions evictions_;
   std::optional<ReplacementOrder> order_;  // if pods are replaced before they are deleted
-  std::optional<ReplacementCheck> rooms_;  // if there must be room for them
-  std::optional<BudgetCheck> budgets_;     // if they are respected
+  std::optional<ReplacementCheck> rooms_;  // set if replacements must have room
+  std::optional<BudgetCheck> budgets_;     // set if disruption budgets are respected
   /// Pods that found no room are checked again together, so that the one of the highest priority has the first choice
   /// of the freed room. Pods that find none in between wait for that pass.
   std::map<api::PodKey, policy::Reason> roomless_;
-  std::optional<Instant> look_;       // the time of the next check, or of the last one
-  std::optional<Instant> next_look_;  // if any found no room
+  std::optional<Instant> check_at_;       // the time of the next check, or of the last one
+  std::optional<Instant> next_check_at_;  // if any found no room
   bool started_ = false;
   std::set<std::string, std::less<>> held_;  // nodes whose taints are older than this process
   client::WakeUp wake_up_;

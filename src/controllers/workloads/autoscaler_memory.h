@@ -19,13 +19,13 @@ struct AutoscalerMemory {
   std::string ns;
   std::string key;
   autoscaling::History history;
-  std::optional<api::LabelSelector> selector;  // the target's, once it is known
+  std::optional<api::LabelSelector> selector;  // selector of the target's pods, once it is known
 };
 
 /// The plurals of kinds, as the API server has answered.
 class TargetKinds {
  public:
-  /// nullptr: not known.
+  /// The plural name of a target's kind; nullptr: unknown.
   const autoscaling::PluralKind* find(const std::string& api_version, const std::string& kind) const {
     const auto known = plurals_.find({api_version, kind});
     return known != plurals_.end() ? &known->second : nullptr;

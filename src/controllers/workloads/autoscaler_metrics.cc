@@ -63,27 +63,27 @@ std::string_view text_of(MetricKind kind) {
 
 }  // namespace
 
-void AutoscalerMetrics::count_look(Action action, Failure failure, Duration took) {
+void AutoscalerMetrics::count_sync(Action action, Failure failure, Duration took) {
   metrics_
-      .counter("horizontal_pod_autoscaler_controller_reconciliations_total", "Looks at autoscalers",
+      .counter("horizontal_pod_autoscaler_controller_reconciliations_total", "Syncs of autoscalers",
                {{"action", text_of(action)}, {"error", text_of(failure)}})
       .add();
   metrics_
       .histogram("horizontal_pod_autoscaler_controller_reconciliation_duration_seconds",
-                 "Duration of a look at an autoscaler, its questions and writes included, in seconds",
-                 autoscaler_bounds(), {{"action", text_of(action)}, {"error", text_of(failure)}})
+                 "Duration of a sync of an autoscaler, its reads and writes included, in seconds", autoscaler_bounds(),
+                 {{"action", text_of(action)}, {"error", text_of(failure)}})
       .observe(std::chrono::duration<double>(took).count());
 }
 
 void AutoscalerMetrics::count_metric(MetricKind kind, Action action, Failure failure, Duration took) {
   metrics_
       .counter("horizontal_pod_autoscaler_controller_metric_computation_total",
-               "Metrics of autoscalers that were asked for and judged",
+               "Metrics of autoscalers that were read and evaluated",
                {{"action", text_of(action)}, {"error", text_of(failure)}, {"metric_type", text_of(kind)}})
       .add();
   metrics_
       .histogram("horizontal_pod_autoscaler_controller_metric_computation_duration_seconds",
-                 "Duration of asking for a metric of an autoscaler, in seconds", autoscaler_bounds(),
+                 "Duration of reading a metric of an autoscaler, in seconds", autoscaler_bounds(),
                  {{"action", text_of(action)}, {"error", text_of(failure)}, {"metric_type", text_of(kind)}})
       .observe(std::chrono::duration<double>(took).count());
 }

@@ -24,8 +24,8 @@ class AutoscalerMetrics {
   AutoscalerMetrics(const AutoscalerMetrics&) = delete;
   AutoscalerMetrics& operator=(const AutoscalerMetrics&) = delete;
 
-  void count_look(Action action, Failure failure, Duration took);
-  /// Counts the proposal of one metric.
+  void count_sync(Action action, Failure failure, Duration took);
+  /// Counts one metric's result within a sync.
   void count_metric(autoscaling::MetricKind kind, Action action, Failure failure, Duration took);
 
  private:

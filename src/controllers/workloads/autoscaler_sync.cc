@@ -93,7 +93,8 @@ Next AutoscalerSync::on_target_kind(const Result<api::Json>& outcome, Now now) {
 }
 
 Next AutoscalerSync::read_scale() {
-  scale_path_ = autoscaling::scale_path(*autoscaler_, target_kind_).value();  // its version has been parsed before
+  // cannot fail: the apiVersion was parsed before
+  scale_path_ = autoscaling::scale_path(*autoscaler_, target_kind_).value();
   tools_.shared.client.get(scale_path_, then(&AutoscalerSync::on_scale));
   return Next::kWait;
 }
@@ -177,7 +178,7 @@ Next AutoscalerSync::on_metric(const Result<api::Json>& outcome, Now now) {
   return add_answer(outcome, now);
 }
 
-/// The answer for the next metric, or why there is none.
+/// Takes the answer with the values of the next metric, or the error in its place.
 Next AutoscalerSync::add_answer(const Result<api::Json>& answer, Now now) {
   answers_.push_back({next_target(), answer});
   waited_.push_back(now.mono - asked_);
@@ -208,9 +209,9 @@ Next AutoscalerSync::resize() {
 Next AutoscalerSync::on_resized(const Result<api::Json>& outcome, Now now) {
   if (outcome) {
     action_ = action_of(*plan_.replicas, scale_.replicas);
-    autoscaling::note_scaled(plan_, *autoscaler_, scale_, tools_.settings.down_stabilization, now);
+    autoscaling::record_scaled(plan_, *autoscaler_, scale_, tools_.settings.down_stabilization, now);
   } else {
-    autoscaling::note_not_scaled(plan_, *autoscaler_, outcome.error(), now);
+    autoscaling::record_not_scaled(plan_, *autoscaler_, outcome.error(), now);
   }
   return Next::kStep;
 }
@@ -258,10 +259,10 @@ Next AutoscalerSync::on_status_written(const Result<api::Json>& outcome, Now now
 void AutoscalerSync::count(bool status_written, Now now) {
   Failure failure = plan_.failed || !status_written ? Failure::kInternal : Failure::kNone;
   if (std::ranges::count(autoscaler_->target.api_version, '/') > 1) failure = Failure::kSpec;  // no version
-  tools_.metrics.count_look(action_, failure, now.mono - begin_);
+  tools_.metrics.count_sync(action_, failure, now.mono - begin_);
 }
 
-/// Each metric's proposal is compared with the replicas that the status said before.
+/// Counts, for each metric, how its proposal compares with the replicas in the status.
 void AutoscalerSync::count_metrics() {
   const std::int32_t present = autoscaler_->status.current_replicas;
   for (std::size_t i = 0; i < plan_.proposals.size(); ++i) {

@@ -42,7 +42,7 @@ enum class AutoscalerStep : std::uint8_t {
   kDescribedKind,  // find the plural of the object that the next metric describes; to kPlan after the last metric
   kMetric,         // read the metric; back to kDescribedKind
   kPlan,           // decide the number of replicas
-  kResize,         // write it to the scale
+  kResize,         // write the number of replicas to the scale
   kStatus,         // record the events, and write the status if it differs
 };
 
@@ -72,7 +72,7 @@ class AutoscalerSync final : public StepRun<AutoscalerSync, AutoscalerStep> {
   Next write_status(Now now);
   Next on_status_written(const Result<api::Json>& outcome, Now now);
 
-  /// The status says that the scale could not be read.
+  /// Plans a status that says that the scale could not be read.
   Next plan_without_scale(const Error& error, Now now);
   Next add_answer(const Result<api::Json>& answer, Now now);
   void find_pods(const api::LabelSelector& selector);
@@ -80,7 +80,7 @@ class AutoscalerSync final : public StepRun<AutoscalerSync, AutoscalerStep> {
 
   const autoscaling::MetricTarget& next_target() const { return targets_[answers_.size()]; }
 
-  /// nullptr: the autoscaler has gone meanwhile.
+  /// nullptr: the autoscaler was deleted meanwhile.
   AutoscalerMemory* memory() const;
   void count(bool status_written, Now now);
   void count_metrics();

@@ -19,15 +19,15 @@ class BatchControllers {
     bool any() const { return job || cron_job || ttl_after_finished; }
   };
 
-  /// `shared` without its event recorder: each has its own.
+  /// `shared` without an event recorder: each controller has its own.
   BatchControllers(Enabled enabled, const Shared& shared, const Rng& rng, telemetry::Registry& metrics);
   BatchControllers(const BatchControllers&) = delete;
   BatchControllers& operator=(const BatchControllers&) = delete;
   ~BatchControllers();
 
-  /// Once the caches are filled.
+  /// Begins to sync. Called once the caches are filled.
   void start(Now now);
-  /// Works off what is due; called at the end of every step.
+  /// Syncs the objects that are due; called at the end of every step.
   void run(Now now);
 
  private:

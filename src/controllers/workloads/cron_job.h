@@ -23,7 +23,7 @@ namespace spillway::controllers {
 
 /// A status of a CronJob that was written, and that the cache may not show yet.
 struct WrittenCronStatus {
-  std::uint64_t version = 0;  // its resourceVersion as a number
+  std::uint64_t version = 0;  // resourceVersion of the written status, as a number
   Instant at;
 };
 
@@ -34,9 +34,9 @@ class CronJobController {
   CronJobController(const CronJobController&) = delete;
   CronJobController& operator=(const CronJobController&) = delete;
 
-  /// Once the caches are filled.
+  /// Begins to sync. Called once the caches are filled.
   void start(Now now);
-  /// Works off what is due; called at the end of every step.
+  /// Syncs the CronJobs that are due; called at the end of every step.
   void run(Now now);
 
  private:

@@ -124,7 +124,7 @@ Next CronJobSync::on_removed(const Result<api::Json>& outcome, Now now) {
     record(client::EventType::kWarning, "FailedDelete", fmt::format("Deleted job: {}", outcome.error().message), now);
     return give_up(outcome.error(), now);
   }
-  workloads::note_gone(plan_.status, removing_.uid);
+  workloads::record_gone(plan_.status, removing_.uid);
   plan_.status_changed = true;
   if (outcome) {
     record(client::EventType::kNormal, "SuccessfulDelete", fmt::format("Deleted job {}", removing_.name), now);
@@ -147,7 +147,7 @@ Next CronJobSync::on_created(const Result<api::Json>& outcome, Now now) {
     return Next::kStep;
   }
   if (!outcome) {
-    // Not found: the namespace has just gone, or nothing is written here (client::ShadowEngine).
+    // Not found: the namespace was just deleted, or writes are off (client::ShadowEngine).
     if (outcome.error().code != ErrorCode::kNotFound) {
       record(client::EventType::kWarning, "FailedCreate",
              fmt::format("Error creating job: {}", outcome.error().message), now);
@@ -157,7 +157,7 @@ Next CronJobSync::on_created(const Result<api::Json>& outcome, Now now) {
   record(client::EventType::kNormal, "SuccessfulCreate",
          fmt::format("Created job {}", outcome->string_at({"metadata", "name"})), now);
   tools_.skew.observe(std::chrono::duration<double>(now.wall - *plan_.due).count());
-  workloads::note_started(plan_.status, active_reference(*outcome), *plan_.due);
+  workloads::record_started(plan_.status, active_reference(*outcome), *plan_.due);
   plan_.status_changed = true;
   return Next::kStep;
 }
@@ -176,7 +176,7 @@ Next CronJobSync::on_namesake(const Result<api::Json>& outcome, Now now) {
   if (!job) return give_up(job.error(), now);
   const api::OwnerReference* owner = api::controller_of(job->metadata);
   if (owner != nullptr && owner->uid == cron_->metadata.uid) {
-    workloads::note_started(plan_.status, active_reference(*outcome), *plan_.due);
+    workloads::record_started(plan_.status, active_reference(*outcome), *plan_.due);
     plan_.status_changed = true;
   }
   return Next::kStep;
@@ -211,7 +211,7 @@ Next CronJobSync::on_status_written(const Result<api::Json>& outcome, Now now) {
 Next CronJobSync::end(Now now) {
   tools_.queue.done(key_);
   tools_.queue.forget(key_);
-  if (plan_.look_again) tools_.queue.add(key_, now.mono + *plan_.look_again);
+  if (plan_.requeue_after) tools_.queue.add(key_, now.mono + *plan_.requeue_after);
   return Next::kEnd;
 }
 

@@ -1,4 +1,4 @@
-// One sync of a CronJob, from the Jobs that it has started to its status. The order of its steps stands at the top of
+// One sync of a CronJob, from the Jobs that it has started to its status. The order of its steps is at the top of
 // cron_job_sync.cc. Which Jobs are started and deleted is decided by policy/workloads/cron_plan.h.
 // Thread: loop. Bounds: one call under way. Source: Kubernetes docs, "CronJob"; spec "Scheduler and workloads", 15.
 #pragma once
@@ -30,7 +30,7 @@ struct CronJobTools {
   const OwnedObjects<api::Job>& jobs;
   telemetry::Histogram& skew;                                // seconds from the time of a Job to its creation
   const std::map<std::string, std::string>& key_by_uid;      // the CronJobs in the cache
-  std::map<std::string, WrittenCronStatus>& written_by_uid;  // for these
+  std::map<std::string, WrittenCronStatus>& written_by_uid;  // last written status of each CronJob
   client::WorkQueue& queue;
 };
 

@@ -173,7 +173,7 @@ void DaemonSetController::sync(const std::string& key, Now now) {
   Expectations& expected = expectations_.of(uid);
   const bool may_act = expected.fulfilled(now.mono);
   if (may_act) expected.reset();
-  if (const auto due = expected.next_look(now.mono)) queue_.add(key, *due);
+  if (const auto due = expected.next_sync(now.mono)) queue_.add(key, *due);
   GenerationBackoff& known = backoff_[uid];
   if (known.generation != set->metadata.generation) known = {set->metadata.generation, {}};
   workloads::FailureBackoff& backoff = known.nodes;
@@ -183,7 +183,7 @@ void DaemonSetController::sync(const std::string& key, Now now) {
       view, may_act ? workloads::DaemonActs::kAllowed : workloads::DaemonActs::kAwaited, backoff, now);
   for (const PodPtr& pod : plan.remove) remove(set, key, pod);
   for (const std::string& node : plan.create) create(set, key, node, view.hash);
-  if (plan.look_again) queue_.add(key, *plan.look_again);
+  if (plan.requeue_at) queue_.add(key, *plan.requeue_at);
   write_status(*set, key, plan.status);
 }
 
@@ -207,7 +207,7 @@ void DaemonSetController::on_created(const SetPtr& set, const std::string& key, 
     return;
   }
   expectations_.creation_failed(uid, outcome.error(), shared_.client, requeue(key), now);
-  // Not found: the namespace has just gone, or nothing is written here (ShadowEngine).
+  // Not found: the namespace was just deleted, or writes are off (ShadowEngine).
   if (outcome.error().code != ErrorCode::kNotFound) {
     shared_.log.warning("pod was not created", {{"daemon_set", key}, {"error", outcome.error().text()}});
     shared_.events.record(client::reference_to(*set), client::EventType::kWarning, "FailedCreate",
@@ -233,7 +233,7 @@ void DaemonSetController::on_removed(const api::DaemonSet& set, const std::strin
   queue_.retry(key, now.mono);
 }
 
-ExpectationTable::LookAgain DaemonSetController::requeue(const std::string& key) {
+ExpectationTable::Requeue DaemonSetController::requeue(const std::string& key) {
   return [this, key](Now now) { enqueue(key, now); };
 }
 

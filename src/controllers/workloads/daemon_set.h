@@ -42,7 +42,7 @@ class DaemonSetController {
   DaemonSetController& operator=(const DaemonSetController&) = delete;
 
   void start(Now now);
-  /// Works off what is due; called at the end of every step.
+  /// Syncs the DaemonSets that are due; called at the end of every step.
   void run(Now now);
 
   const EvictionHolds& eviction_holds() const { return holds_; }
@@ -64,7 +64,7 @@ class DaemonSetController {
                   const Result<api::Json>& outcome, Now now);
   void write_status(const api::DaemonSet& set, const std::string& key, const api::DaemonSetStatus& status);
   void on_status_written(const std::string& key, const Result<api::Json>& outcome, Now now);
-  ExpectationTable::LookAgain requeue(const std::string& key);
+  ExpectationTable::Requeue requeue(const std::string& key);
 
   Shared shared_;
   OwnedPods pods_;
@@ -81,7 +81,7 @@ class DaemonSetController {
   };
 
   std::map<std::string, GenerationBackoff> backoff_;  // by the uid of the set
-  std::optional<RevisionKeeper> revisions_;           // nullopt: there is no history
+  std::optional<RevisionKeeper> revisions_;           // nullopt: this controller keeps no history
   client::WakeUp wake_up_;
   bool started_ = false;
 };

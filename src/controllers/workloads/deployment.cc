@@ -42,7 +42,7 @@ void DeploymentController::on_set(const SetPtr& before, const SetPtr& after, Now
     if (key != key_by_uid_.end()) enqueue(key->second, now);
   }
   if (!after || api::controller_of(after->metadata) != nullptr) return;
-  // A Deployment may want to adopt it.
+  // A Deployment whose selector matches the ReplicaSet may adopt it.
   visit_namespace(deployments_.cache().all(), after->metadata.ns,
                   [&](const std::string& key, const DeploymentPtr& each) {
                     if (each->selector.matches(after->metadata.labels)) enqueue(key, now);

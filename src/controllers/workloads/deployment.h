@@ -28,9 +28,9 @@ class DeploymentController {
   DeploymentController(const DeploymentController&) = delete;
   DeploymentController& operator=(const DeploymentController&) = delete;
 
-  /// Once the caches are filled.
+  /// Begins to sync. Called once the caches are filled.
   void start(Now now);
-  /// Works off what is due; called at the end of every step.
+  /// Syncs the Deployments that are due; called at the end of every step.
   void run(Now now);
 
  private:

@@ -104,7 +104,7 @@ Next DeploymentSync::send(const workloads::ReleaseReplicaSet& write) {
   return Next::kWait;
 }
 
-/// An object was written: later writes of it are guarded by its new version.
+/// After a write of an object: later writes of it are guarded by its new version.
 Next DeploymentSync::on_written(const std::string& uid, const Result<api::Json>& outcome, Now now) {
   if (!outcome) return give_up(outcome.error(), now);
   versions_[uid] = std::string(outcome->string_at({"metadata", "resourceVersion"}));
@@ -127,7 +127,7 @@ Next DeploymentSync::on_created(const Result<api::Json>& outcome, Now now) {
     steps_.go_to(Step::kNamesake);
     return Next::kStep;
   }
-  // Not found: the namespace has just gone, or nothing is written here (client::ShadowEngine).
+  // Not found: the namespace was just deleted, or writes are off (client::ShadowEngine).
   if (outcome.error().code == ErrorCode::kNotFound) return give_up(outcome.error(), now);
   failure_ = outcome.error();
   steps_.go_to(Step::kFailedCreation);
@@ -172,7 +172,7 @@ Next DeploymentSync::send(const workloads::WriteDeploymentStatus& write) {
 Next DeploymentSync::end(Now now) {
   queue_.done(key_);
   queue_.forget(key_);
-  if (plan_.look_again) queue_.add(key_, now.mono + *plan_.look_again);
+  if (plan_.requeue_after) queue_.add(key_, now.mono + *plan_.requeue_after);
   return Next::kEnd;
 }
 

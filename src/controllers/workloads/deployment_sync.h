@@ -1,4 +1,4 @@
-// One sync of a Deployment: the writes of its plan, one after the other. The order of its steps stands at the top of
+// One sync of a Deployment: the writes of its plan, one after the other. The order of its steps is at the top of
 // deployment_sync.cc. Each write is guarded by the version that it was decided on; the first that is refused ends the
 // sync.
 // Thread: loop. Bounds: one call under way. Source: Kubernetes docs, "Deployments"; API reference DeploymentStatus;
@@ -81,7 +81,7 @@ class DeploymentSync final : public StepRun<DeploymentSync, DeploymentStep> {
   std::string key_;
   workloads::DeploymentPlan plan_;
   std::size_t next_write_ = 0;
-  std::map<std::string, std::string> versions_;  // after this sync's writes, by UID
+  std::map<std::string, std::string> versions_;  // resourceVersions after this sync's writes, by UID
   std::optional<Error> failure_;                 // the error of a ReplicaSet's creation
 };
 

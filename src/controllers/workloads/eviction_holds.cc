@@ -37,8 +37,8 @@ void EvictionHolds::on_pod(const workloads::PodPtr& before, const workloads::Pod
   workloads::EvictionBackoff& backoff = by_owner_[owner->uid];
   backoff.tidy(now.mono);
   const std::string& node = after->spec.node_name;
-  const auto& standing = backoff.evicted(node, after->metadata.name, age_min(*after, now.wall), now.mono);
-  if (now.mono >= standing.until) return;
+  const auto& backoff_now = backoff.evicted(node, after->metadata.name, age_min(*after, now.wall), now.mono);
+  if (now.mono >= backoff_now.until) return;
   api::ObjectReference about;
   about.api_version = owner->api_version;
   about.kind = owner->kind;
@@ -48,7 +48,7 @@ void EvictionHolds::on_pod(const workloads::PodPtr& before, const workloads::Pod
   events.record(
       about, client::EventType::kWarning, "EvictionBackOff",
       fmt::format("Pod {} was evicted from {}, the {}. time in a row; it is replaced in {}", after->metadata.name, node,
-                  standing.in_a_row, api::format_duration(standing.until - now.mono)),
+                  backoff_now.in_a_row, api::format_duration(backoff_now.until - now.mono)),
       now);
 }
 

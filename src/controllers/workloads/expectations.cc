@@ -10,9 +10,9 @@ namespace {
 
 constexpr Duration kUnansweredWait = seconds(10);
 constexpr Duration kUnseenMax = minutes(5);
-constexpr Duration kLookAgain = seconds(15);  // has the cache listed anew?
+constexpr Duration kResyncWait = seconds(15);  // has the cache listed anew?
 
-/// The request may have been carried out all the same.
+/// True if the request may have been carried out without an answer.
 bool is_unanswered(const Error& error) {
   return error.code == ErrorCode::kTimeout || error.code == ErrorCode::kServiceUnavailable;
 }
@@ -57,9 +57,9 @@ bool Expectations::fulfilled(Instant now) const {
   return (unseen_.empty() && deletions_.empty()) || now - answered_ >= kUnseenMax;
 }
 
-std::optional<Instant> Expectations::next_look(Instant now) const {
+std::optional<Instant> Expectations::next_sync(Instant now) const {
   if (fulfilled(now) || open_calls_ > 0) return std::nullopt;
-  return std::min(answered_ + kUnseenMax, now + kLookAgain);
+  return std::min(answered_ + kUnseenMax, now + kResyncWait);
 }
 
 void Expectations::reset() {
@@ -74,47 +74,45 @@ Expectations& ExpectationTable::of(const std::string& uid) {
   return expected;
 }
 
-void ExpectationTable::settle(const std::string& uid, const std::function<void(Expectations&)>& change,
-                              const LookAgain& look_again, Now now) {
+void ExpectationTable::complete(const std::string& uid, const std::function<void(Expectations&)>& change,
+                                const Requeue& requeue, Now now) {
   const auto found = by_owner_.find(uid);
   if (found == by_owner_.end()) return;
   change(found->second);
-  if (found->second.fulfilled(now.mono)) look_again(now);
+  if (found->second.fulfilled(now.mono)) requeue(now);
 }
 
-void ExpectationTable::settle_failure(const std::string& uid, const Error& error, client::ApiClient& client,
-                                      std::function<void(Expectations&)> change, LookAgain look_again, Now now) {
-  if (!is_unanswered(error)) return settle(uid, change, [](Now) {}, now);
-  client.at(now.mono + kUnansweredWait, [this, uid, change = std::move(change), look_again = std::move(look_again)](
-                                            Now then) { settle(uid, change, look_again, then); });
+void ExpectationTable::complete_failed(const std::string& uid, const Error& error, client::ApiClient& client,
+                                       std::function<void(Expectations&)> change, Requeue requeue, Now now) {
+  if (!is_unanswered(error)) return complete(uid, change, [](Now) {}, now);
+  client.at(now.mono + kUnansweredWait, [this, uid, change = std::move(change), requeue = std::move(requeue)](
+                                            Now then) { complete(uid, change, requeue, then); });
 }
 
-void ExpectationTable::created(const std::string& uid, const std::string& pod_uid, const LookAgain& look_again,
-                               Now now) {
-  settle(
-      uid, [&](Expectations& expected) { expected.created(pod_uid, pods_.lists_begun(), now.mono); }, look_again, now);
+void ExpectationTable::created(const std::string& uid, const std::string& pod_uid, const Requeue& requeue, Now now) {
+  complete(
+      uid, [&](Expectations& expected) { expected.created(pod_uid, pods_.lists_begun(), now.mono); }, requeue, now);
 }
 
 void ExpectationTable::creation_failed(const std::string& uid, const Error& error, client::ApiClient& client,
-                                       LookAgain look_again, Now now) {
-  settle_failure(
-      uid, error, client, [](Expectations& expected) { expected.creations_dropped(1); }, std::move(look_again), now);
+                                       Requeue requeue, Now now) {
+  complete_failed(
+      uid, error, client, [](Expectations& expected) { expected.creations_dropped(1); }, std::move(requeue), now);
 }
 
-void ExpectationTable::creations_dropped(const std::string& uid, std::size_t pods, const LookAgain& look_again,
-                                         Now now) {
-  settle(uid, [&](Expectations& expected) { expected.creations_dropped(pods); }, look_again, now);
+void ExpectationTable::creations_dropped(const std::string& uid, std::size_t pods, const Requeue& requeue, Now now) {
+  complete(uid, [&](Expectations& expected) { expected.creations_dropped(pods); }, requeue, now);
 }
 
-void ExpectationTable::deleted(const std::string& uid, const LookAgain& look_again, Now now) {
-  settle(uid, [&](Expectations& expected) { expected.deletion_answered(now.mono); }, look_again, now);
+void ExpectationTable::deleted(const std::string& uid, const Requeue& requeue, Now now) {
+  complete(uid, [&](Expectations& expected) { expected.deletion_answered(now.mono); }, requeue, now);
 }
 
 void ExpectationTable::deletion_failed(const std::string& uid, const std::string& pod_uid, const Error& error,
-                                       client::ApiClient& client, LookAgain look_again, Now now) {
-  settle_failure(
-      uid, error, client, [pod_uid](Expectations& expected) { expected.deletion_dropped(pod_uid); },
-      std::move(look_again), now);
+                                       client::ApiClient& client, Requeue requeue, Now now) {
+  complete_failed(
+      uid, error, client, [pod_uid](Expectations& expected) { expected.deletion_dropped(pod_uid); }, std::move(requeue),
+      now);
 }
 
 }  // namespace spillway::controllers

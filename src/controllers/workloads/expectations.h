@@ -24,12 +24,12 @@ namespace spillway::controllers {
 
 class Expectations {
  public:
-  /// Records that so many creations will be sent, in one batch or in several.
+  /// Records that this number of creations will be sent, in one batch or in several.
   void expect_creations(std::size_t pods) { open_calls_ += pods; }
 
-  /// Records that one of them was answered, when so many lists of the cache had begun.
+  /// Records the answer to one creation; `lists_begun`: number of lists that the cache had begun by then.
   void created(const std::string& uid, std::uint64_t lists_begun, Instant now);
-  /// Records that so many of them failed, or will not be sent.
+  /// Records that this number of creations failed, or will not be sent.
   void creations_dropped(std::size_t pods);
   /// The cache shows the pod for the first time.
   void appeared(const std::string& uid);
@@ -44,10 +44,10 @@ class Expectations {
   /// The deletion was refused.
   void deletion_dropped(const std::string& uid);
 
-  /// The cache shows the pod on its way out, or not at all any more.
+  /// The cache shows that the pod is terminating, or gone.
   void left(const std::string& uid) { deletions_.erase(uid); }
 
-  /// True if its deletion was requested, and the cache does not show that yet.
+  /// True if the pod's deletion was requested, and the cache does not show that yet.
   bool is_leaving(const std::string& uid) const { return deletions_.contains(uid); }
 
   /// True if the deletion of any pod is outstanding.
@@ -62,7 +62,7 @@ class Expectations {
 
   /// The time of the next sync of a waiting owner if nothing else happens: the cache has listed anew, or an unseen
   /// result expires. nullopt: a call is open, or nothing is missing.
-  std::optional<Instant> next_look(Instant now) const;
+  std::optional<Instant> next_sync(Instant now) const;
 
   /// Starts over: before new work, once fulfilled.
   void reset();
@@ -74,13 +74,13 @@ class Expectations {
   std::map<std::string, std::uint64_t> unseen_;  // answered, and not in the cache so far; lists begun until then
   std::set<std::string> early_;                  // in the cache while calls are open: perhaps theirs
   std::set<std::string> deletions_;              // requested deletions that the cache does not show
-  Instant answered_{};                           // the last of them
+  Instant answered_{};                           // time of the last answer
 };
 
 /// The expectations of every owner, by its uid.
 class ExpectationTable {
  public:
-  /// `pods`: the cache that shows what becomes of the calls; outlives the table.
+  /// `pods`: the cache that shows the effect of the calls; outlives the table.
   explicit ExpectationTable(const client::InformerBase& pods) : pods_(pods) {}
 
   /// The expectations of an existing owner; valid until it is forgotten.
@@ -88,25 +88,24 @@ class ExpectationTable {
 
   void forget(const std::string& uid) { by_owner_.erase(uid); }
 
-  // Completions of calls. `look_again`: called when the owner has nothing outstanding any more, whether at once or
+  // Completions of calls. `requeue`: called when the owner has nothing outstanding any more, whether at once or
   // later. A call without an answer may have been carried out: the cache gets ten seconds to show it before it counts
   // as failed. The owner, and its expectations, may be gone by then.
-  using LookAgain = std::function<void(Now)>;
+  using Requeue = std::function<void(Now)>;
 
-  void created(const std::string& uid, const std::string& pod_uid, const LookAgain& look_again, Now now);
-  void creation_failed(const std::string& uid, const Error& error, client::ApiClient& client, LookAgain look_again,
-                       Now now);
+  void created(const std::string& uid, const std::string& pod_uid, const Requeue& requeue, Now now);
+  void creation_failed(const std::string& uid, const Error& error, client::ApiClient& client, Requeue requeue, Now now);
   /// Creations that will not be sent, after others of their batches failed.
-  void creations_dropped(const std::string& uid, std::size_t pods, const LookAgain& look_again, Now now);
-  void deleted(const std::string& uid, const LookAgain& look_again, Now now);
+  void creations_dropped(const std::string& uid, std::size_t pods, const Requeue& requeue, Now now);
+  void deleted(const std::string& uid, const Requeue& requeue, Now now);
   void deletion_failed(const std::string& uid, const std::string& pod_uid, const Error& error,
-                       client::ApiClient& client, LookAgain look_again, Now now);
+                       client::ApiClient& client, Requeue requeue, Now now);
 
  private:
-  void settle(const std::string& uid, const std::function<void(Expectations&)>& change, const LookAgain& look_again,
-              Now now);
-  void settle_failure(const std::string& uid, const Error& error, client::ApiClient& client,
-                      std::function<void(Expectations&)> change, LookAgain look_again, Now now);
+  void complete(const std::string& uid, const std::function<void(Expectations&)>& change, const Requeue& requeue,
+                Now now);
+  void complete_failed(const std::string& uid, const Error& error, client::ApiClient& client,
+                       std::function<void(Expectations&)> change, Requeue requeue, Now now);
 
   const client::InformerBase& pods_;
   std::map<std::string, Expectations> by_owner_;

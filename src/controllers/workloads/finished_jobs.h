@@ -23,9 +23,9 @@ class FinishedJobs {
   FinishedJobs(const FinishedJobs&) = delete;
   FinishedJobs& operator=(const FinishedJobs&) = delete;
 
-  /// Once the caches are filled.
+  /// Begins to sync. Called once the caches are filled.
   void start(Now now);
-  /// Works off what is due; called at the end of every step.
+  /// Deletes the Jobs that are due; called at the end of every step.
   void run(Now now);
 
  private:

@@ -1,8 +1,8 @@
-// Scales what HorizontalPodAutoscalers name: reads the scale subresource of the target and the metrics of the spec, and
-// writes the number of replicas that policy/autoscaling decides. Each is synced when it is new or changed, and then
-// every Settings::period. Recent recommendations are kept in memory, as upstream keeps it. The target is one of the
-// autoscaler's own namespace: no member of it becomes part of a path without being checked or encoded. One sync is
-// autoscaler_sync.h. Thread: loop. Bounds: one sync of an autoscaler at a time, one call of it at a time. Source:
+// Scales the targets of HorizontalPodAutoscalers: reads the scale subresource of the target and the metrics of the
+// spec, and writes the number of replicas that policy/autoscaling decides. Each is synced when it is new or changed,
+// and then every Settings::period. Recent recommendations are kept in memory, as upstream keeps it. The target is one
+// of the autoscaler's own namespace: no member of it becomes part of a path without being checked or encoded. One sync
+// is autoscaler_sync.h. Thread: loop. Bounds: one sync of an autoscaler at a time, one call of it at a time. Source:
 // Kubernetes docs, "Horizontal Pod Autoscaling"; spec "Scheduler and workloads", 20.
 #pragma once
 
@@ -29,9 +29,9 @@ class HorizontalAutoscalerController {
   HorizontalAutoscalerController(const HorizontalAutoscalerController&) = delete;
   HorizontalAutoscalerController& operator=(const HorizontalAutoscalerController&) = delete;
 
-  /// Once the caches are filled.
+  /// Begins to sync. Called once the caches are filled.
   void start(Now now);
-  /// Works off what is due; called at the end of every step.
+  /// Syncs the autoscalers that are due; called at the end of every step.
   void run(Now now);
 
  private:

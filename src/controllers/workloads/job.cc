@@ -72,7 +72,7 @@ void JobController::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
   if (!after) return;
   if (workloads::is_tracked(*after)) enqueue_orphan(after, now);
   if (api::controller_of(after->metadata) != nullptr) return;
-  // A Job may want to adopt it.
+  // A Job whose selector matches the pod may adopt it.
   visit_namespace(jobs_.cache().all(), after->metadata.ns, [&](const std::string& key, const JobPtr& job) {
     if (job->selector.matches(after->metadata.labels)) enqueue(key, now);
   });
@@ -104,7 +104,7 @@ void JobController::enqueue(const std::string& key, Now now) {
 /// Spaces out syncs that pods cause: a sync costs as much as the Job has pods, and many of them change at once.
 void JobController::enqueue_paced(const std::string& uid, Now now) {
   if (!started_) return;
-  queue_.add(key_by_uid_.at(uid), std::max(now.mono, memories_.find(uid)->looks_paced_until));
+  queue_.add(key_by_uid_.at(uid), std::max(now.mono, memories_.find(uid)->syncs_paced_until));
 }
 
 void JobController::run(Now now) {
@@ -141,7 +141,7 @@ void JobController::sync(const std::string& key, Now now) {
   Expectations& expected = expectations_.of(uid);
   const bool current = expected.fulfilled(now.mono);
   if (current) expected.reset();
-  if (const auto due = expected.next_look(now.mono)) queue_.add(key, *due);
+  if (const auto due = expected.next_sync(now.mono)) queue_.add(key, *due);
   const JobMemory& memory = *memories_.find(uid);
   workloads::JobView view{*job, claim(*job), memory.released, memory.backoff,
                           current ? workloads::JobCache::kCurrent : workloads::JobCache::kBehind};
@@ -154,7 +154,7 @@ bool JobController::is_cache_behind(const api::Job& job, Now now) {
   JobMemory& memory = *memories_.find(job.metadata.uid);
   if (!memory.written_version) return false;
   const auto shown = parse_whole<std::uint64_t>(job.metadata.resource_version);
-  if (shown && *shown < *memory.written_version && now.mono < memory.looks_paced_until + kUnseenJobStatusMax)
+  if (shown && *shown < *memory.written_version && now.mono < memory.syncs_paced_until + kUnseenJobStatusMax)
     return true;
   memory.written_version.reset();
   return false;

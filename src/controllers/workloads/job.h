@@ -30,9 +30,9 @@ class JobController {
   JobController(const JobController&) = delete;
   JobController& operator=(const JobController&) = delete;
 
-  /// Once the caches are filled.
+  /// Begins to sync. Called once the caches are filled.
   void start(Now now);
-  /// Works off what is due; called at the end of every step.
+  /// Syncs the Jobs that are due; called at the end of every step.
   void run(Now now);
 
  private:

@@ -17,18 +17,18 @@ struct JobMemory {
   std::set<std::string> released;  // uids of pods without finalizer, which the cache shows with it
   workloads::JobBackoff backoff;
   std::optional<std::uint64_t> written_version;  // the version of a status that the cache does not show yet
-  Instant looks_paced_until{};                   // syncs that pods cause wait until then
+  Instant syncs_paced_until{};                   // syncs that pods cause wait until then
 };
 
 /// The memories of the Jobs that the cache shows.
 class JobMemories {
  public:
-  /// Begins a memory, or keeps the one that is there.
+  /// Adds a memory for the Job, unless it has one.
   void add(const std::string& job_uid) { by_uid_.try_emplace(job_uid); }
 
   void erase(const std::string& job_uid) { by_uid_.erase(job_uid); }
 
-  /// nullptr: the Job is gone.
+  /// The memory of the Job; nullptr: the Job was deleted.
   JobMemory* find(const std::string& job_uid) {
     const auto found = by_uid_.find(job_uid);
     return found != by_uid_.end() ? &found->second : nullptr;

@@ -34,7 +34,7 @@ std::string_view text_of(JobAction action) {
 }
 
 /// Buckets from 4 ms to 65 s.
-std::vector<double> bounds_of_looks() {
+std::vector<double> bounds_of_syncs() {
   return telemetry::exponential_bounds(0.004, 2, 15);
 }
 
@@ -45,15 +45,15 @@ std::int64_t indexes_in(const api::Job& job, std::string_view text) {
 
 }  // namespace
 
-void JobMetrics::count_look(const api::Job& job, JobAction action, Result result, Duration took) {
+void JobMetrics::count_sync(const api::Job& job, JobAction action, Result result, Duration took) {
   const std::string_view said = result == Result::kSuccess ? "success" : "error";
   metrics_
-      .counter("job_controller_job_syncs_total", "Looks at Jobs",
+      .counter("job_controller_job_syncs_total", "Syncs of Jobs",
                {{"completion_mode", mode_of(job)}, {"result", said}, {"action", text_of(action)}})
       .add();
   metrics_
       .histogram("job_controller_job_sync_duration_seconds",
-                 "Duration of a look at a Job, its writes included, in seconds", bounds_of_looks(),
+                 "Duration of a sync of a Job, its writes included, in seconds", bounds_of_syncs(),
                  {{"completion_mode", mode_of(job)}, {"result", said}, {"action", text_of(action)}})
       .observe(std::chrono::duration<double>(took).count());
 }
@@ -77,7 +77,7 @@ void JobMetrics::count_indexes(const api::Job& job, std::string_view status, std
 void JobMetrics::count_written(const api::Job& job, const api::JobStatus& before, const api::JobStatus& after) {
   std::int64_t succeeded = after.succeeded - before.succeeded;
   if (workloads::is_indexed(job)) {
-    // A Job that is made smaller forgets indexes: those have ended all the same.
+    // A Job that is made smaller forgets indexes; their pods have ended and count nevertheless.
     succeeded = indexes_in(job, after.completed_indexes) - indexes_in(job, before.completed_indexes);
     count_indexes(job, "succeeded", succeeded);
     if (job.backoff_limit_per_index) {

@@ -28,7 +28,7 @@ class JobMetrics {
   JobMetrics& operator=(const JobMetrics&) = delete;
 
   /// Counts a sync that has ended.
-  void count_look(const api::Job& job, workloads::JobAction action, Result result, Duration took);
+  void count_sync(const api::Job& job, workloads::JobAction action, Result result, Duration took);
   /// Counts after a write of the status from `before` to `after`: the pods and indexes that are newly counted, and the
   /// Job once it is over.
   void count_written(const api::Job& job, const api::JobStatus& before, const api::JobStatus& after);

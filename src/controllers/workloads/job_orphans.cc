@@ -1,6 +1,7 @@
 #include "controllers/workloads/job_orphans.h"
 
 #include "api/codec/codec.h"
+#include "api/object/kind_id.h"
 #include "controllers/shared/paths.h"
 #include "controllers/shared/step_run.h"
 #include "controllers/workloads/job_sync.h"
@@ -17,12 +18,12 @@ enum class OrphanStep : std::uint8_t {
   kRelease,  // take the finalizer from the pod
 };
 
-/// The release of one pod.
+/// Removes the finalizer of one pod, step by step.
 class OrphanRelease final : public StepRun<OrphanRelease, OrphanStep> {
  public:
   using Step = OrphanStep;
 
-  /// `queue` must outlive the release; `pod`: its key, taken from it.
+  /// `queue` must outlive the release; `pod`: a key taken from that queue.
   OrphanRelease(Shared shared, client::WorkQueue& queue, client::ObjectKey pod);
 
  private:
@@ -44,7 +45,7 @@ namespace {
 constexpr std::array kOrphanSteps = {OrphanStep::kJob, OrphanStep::kRelease};
 
 bool is_job_reference(const api::OwnerReference* owner) {
-  return owner != nullptr && owner->kind == api::Job::kKind && owner->api_version.starts_with("batch/");
+  return owner != nullptr && api::kind_of(*owner) == api::kind_of<api::Job>();
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ class JobOrphans {
   /// Queues the release of a pod.
   void add(const client::ObjectKey& pod, Now now) { queue_.add(pod, now.mono); }
 
-  /// Works off what is due; called at the end of every step.
+  /// Releases the pods that are due; called at the end of every step.
   void run(Now now);
 
   std::optional<Instant> next_due() const { return queue_.next_due(); }

@@ -46,7 +46,7 @@ client::EventType event_type(std::string_view type) {
   return type == "Warning" ? client::EventType::kWarning : client::EventType::kNormal;
 }
 
-/// The answer to a write of the finalizer: a pod that is gone has none.
+/// The result of removing a finalizer: success also if the pod is gone.
 Outcome outcome_of_release(const Result<api::Json>& outcome) {
   if (outcome || outcome.error().code == ErrorCode::kNotFound) return {};
   return outcome.error();
@@ -165,7 +165,7 @@ Next JobSync::on_created(const Result<api::Json>& outcome, Now now) {
     ++missing_;
     if (!failure_) failure_ = outcome.error();
     tools_.expectations.creation_failed(uid(), outcome.error(), tools_.shared.client, requeue(), now);
-    // Not found: the namespace has just gone, or nothing is written here (client::ShadowEngine).
+    // Not found: the namespace was just deleted, or writes are off (client::ShadowEngine).
     if (outcome.error().code != ErrorCode::kNotFound) {
       record(client::EventType::kWarning, "FailedCreate", fmt::format("Error creating: {}", outcome.error().message),
              now);
@@ -184,7 +184,7 @@ Next JobSync::on_created(const Result<api::Json>& outcome, Now now) {
 }
 
 Next JobSync::count_ended(Now now) {
-  for (std::optional<api::JobStatus>* status : {&plan_.counted, &plan_.settled}) {
+  for (std::optional<api::JobStatus>* status : {&plan_.counted, &plan_.final_status}) {
     if (*status) (*status)->active = std::max((*status)->active - missing_, 0);
   }
   if (failure_ && failure_->code == ErrorCode::kNotFound) return give_up(*failure_, now);
@@ -215,13 +215,13 @@ Next JobSync::on_released(const PodPtr& pod, const Result<api::Json>& outcome, N
 }
 
 Next JobSync::write_final_status() {
-  if (!plan_.settled) return Next::kStep;
-  write_status(*plan_.settled, then(&JobSync::on_final_status));
+  if (!plan_.final_status) return Next::kStep;
+  write_status(*plan_.final_status, then(&JobSync::on_final_status));
   return Next::kWait;
 }
 
 Next JobSync::on_final_status(const Result<api::Json>& outcome, Now now) {
-  return on_status_written(*plan_.settled, plan_.final_events, outcome, now);
+  return on_status_written(*plan_.final_status, plan_.final_events, outcome, now);
 }
 
 void JobSync::write_status(const api::JobStatus& status, client::ApiClient::Done done) {
@@ -242,19 +242,19 @@ Next JobSync::on_status_written(const api::JobStatus& status, const std::vector<
   if (JobMemory* memory = tools_.memories.find(uid())) {
     memory->written_version = parse_whole<std::uint64_t>(version_);
     memory->backoff = plan_.backoff;
-    memory->looks_paced_until = std::max(memory->looks_paced_until, now.mono);
+    memory->syncs_paced_until = std::max(memory->syncs_paced_until, now.mono);
   }
   for (const workloads::JobEvent& event : events) record(event_type(event.type), event.reason, event.message, now);
   return Next::kStep;
 }
 
 Next JobSync::end(Now now) {
-  if (JobMemory* memory = tools_.memories.find(uid())) memory->looks_paced_until = now.mono + kPodSyncsApart;
+  if (JobMemory* memory = tools_.memories.find(uid())) memory->syncs_paced_until = now.mono + kPodSyncsApart;
   if (failure_) return give_up(*failure_, now);
-  tools_.metrics.count_look(*job_, plan_.action, JobMetrics::Result::kSuccess, now.mono - begin_);
+  tools_.metrics.count_sync(*job_, plan_.action, JobMetrics::Result::kSuccess, now.mono - begin_);
   tools_.queue.done(key_);
   tools_.queue.forget(key_);
-  for (const Duration each : plan_.look_again) tools_.queue.add(key_, now.mono + each);
+  for (const Duration each : plan_.requeue_after) tools_.queue.add(key_, now.mono + each);
   return Next::kEnd;
 }
 
@@ -264,13 +264,13 @@ Next JobSync::give_up(const Error& error, Now now) {
   if (error.code != ErrorCode::kConflict && error.code != ErrorCode::kNotFound) {
     tools_.shared.log.warning("job sync failed", {{"job", key_}, {"error", error.text()}});
   }
-  tools_.metrics.count_look(*job_, plan_.action, JobMetrics::Result::kError, now.mono - begin_);
+  tools_.metrics.count_sync(*job_, plan_.action, JobMetrics::Result::kError, now.mono - begin_);
   tools_.queue.done(key_);
   tools_.queue.retry(key_, now.mono);
   return Next::kEnd;
 }
 
-ExpectationTable::LookAgain JobSync::requeue() const {
+ExpectationTable::Requeue JobSync::requeue() const {
   return [&queue = tools_.queue, key = key_](Now now) { queue.add(key, now.mono); };
 }
 

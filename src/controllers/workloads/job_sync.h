@@ -1,4 +1,4 @@
-// One sync of a Job, from its plan to its final status. The order of its steps stands at the top of job_sync.cc: a pod
+// One sync of a Job, from its plan to its final status. The order of its steps is at the top of job_sync.cc: a pod
 // is counted in the status before it loses its finalizer, so that each is counted exactly once. The first step that
 // fails ends the sync; the next one begins with the status of that time. Thread: loop. Bounds: 500 calls under way.
 // Source: Kubernetes docs, "Jobs"; KEP-2307; spec "Scheduler and workloads", 14.
@@ -41,7 +41,7 @@ enum class JobStep : std::uint8_t {
   kDeletion,     // delete pods
   kCreation,     // create a batch of pods; back to kCreation, with twice as many, until all have been created
   kCounting,     // write the status that lists the pods that have ended
-  kRelease,      // take the finalizer from these
+  kRelease,      // remove the finalizer of the counted pods
   kFinalStatus,  // write the status that counts them
   kEnd,          // requeue the Job if the plan says so, or if a creation has failed
 };
@@ -79,7 +79,7 @@ class JobSync final : public StepRun<JobSync, JobStep> {
                          const Result<api::Json>& outcome, Now now);
   Next give_up(const Error& error, Now now);
 
-  ExpectationTable::LookAgain requeue() const;
+  ExpectationTable::Requeue requeue() const;
   void record(client::EventType type, std::string_view reason, const std::string& message, Now now);
 
   const std::string& uid() const { return job_->metadata.uid; }
@@ -90,7 +90,7 @@ class JobSync final : public StepRun<JobSync, JobStep> {
   workloads::JobPlan plan_;
   Instant begin_;
   std::string version_;     // the Job's, as last written
-  api::JobStatus written_;  // the same
+  api::JobStatus written_;  // status after the last write
   std::size_t open_ = 0;    // calls of the present step without an answer
   std::optional<Error> failure_;
   std::size_t requested_ = 0;  // pods of plan_.created

@@ -13,7 +13,7 @@ namespace spillway::controllers {
 /// Pods that are replaced before they are deleted (policy/workloads/replacement_first.h).
 enum class ReplacedPods {
   kCounted,
-  kLeftOut,  // another one is made in the place of each
+  kLeftOut,  // pods that are replaced by others
 };
 
 /// Counts the pods whose controller is the set.
@@ -35,7 +35,7 @@ class ReplicaCount {
   /// Owned pods that the selector matches, ended ones included.
   std::int64_t selected() const { return selected_; }
 
-  /// Owned pods that the selector no longer matches: to be released.
+  /// Number of owned pods that the selector no longer matches; they are released.
   std::int64_t strangers() const { return strangers_; }
 
   /// The counts of the active, selected pods, as a status without an observed generation.

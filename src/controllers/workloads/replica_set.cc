@@ -1,6 +1,7 @@
 #include "controllers/workloads/replica_set.h"
 
 #include "api/codec/codec.h"
+#include "api/object/kind_id.h"
 #include "controllers/shared/paths.h"
 #include "controllers/shared/sync_slice.h"
 #include "policy/workloads/deployment_status.h"
@@ -78,16 +79,16 @@ template <typename T>
 bool ReplicasController<T>::concerns(const PodPtr& pod) {
   if (!pod) return false;
   const api::OwnerReference* owner = api::controller_of(pod->metadata);
-  return owner == nullptr || owner->kind == T::kKind;
+  return owner == nullptr || api::kind_of(*owner) == api::kind_of<T>();
 }
 
-/// Active, and not to be replaced: its replacement counts.
+/// The pod is active and not being replaced; otherwise its replacement counts.
 template <typename T>
 bool ReplicasController<T>::counts(const api::Pod& pod) const {
   return is_active(pod) && (replaced_ == ReplacedPods::kCounted || !workloads::is_being_replaced(pod));
 }
 
-/// The owners that may want to adopt it, or counted it.
+/// Sets that may adopt the pod, or have counted it.
 template <typename T>
 void ReplicasController<T>::wake_takers(const api::Pod& orphan, Now now) {
   visit_namespace(sets_.all(), orphan.metadata.ns, [&](const std::string& key, const SetPtr& set) {
@@ -167,7 +168,7 @@ void ReplicasController<T>::sync(const std::string& key, Now now) {
   Expectations& expected = expectations_.of(set->metadata.uid);
   const bool may_scale = !set->metadata.deletion_timestamp && expected.fulfilled(now.mono);
   if (may_scale) expected.reset();
-  if (const auto due = expected.next_look(now.mono)) queue_.add(key, *due);
+  if (const auto due = expected.next_sync(now.mono)) queue_.add(key, *due);
   const ReplicaCount& count = count_of(*set);
   const bool may_claim = count.strangers() > 0 || pods_.has_orphans_in(set->metadata.ns);
   if (!may_claim && (!may_scale || count.active().replicas == std::max(set->replicas, 0))) {
@@ -227,7 +228,7 @@ struct ReplicasController<T>::Growth {
   SetPtr set;
   std::string key;
   std::size_t left;       // not requested yet
-  std::size_t batch = 1;  // the next one, or the one under way
+  std::size_t batch = 1;  // size of the batch under way, or of the next one
   std::size_t open = 0;   // calls of the batch that have no answer
   bool failed = false;
 };
@@ -270,15 +271,15 @@ template <typename T>
 void ReplicasController<T>::on_answer(const std::shared_ptr<Growth>& growth, const Result<api::Json>& outcome,
                                       Now now) {
   const std::string& uid = growth->set->metadata.uid;
-  const auto look_again = [this, key = growth->key](Now then) { enqueue_paced(key, then); };
+  const auto requeue = [this, key = growth->key](Now then) { enqueue_paced(key, then); };
   if (outcome) {
-    expectations_.created(uid, std::string(outcome->string_at({"metadata", "uid"})), look_again, now);
+    expectations_.created(uid, std::string(outcome->string_at({"metadata", "uid"})), requeue, now);
     shared_.events.record(client::reference_to(*growth->set), client::EventType::kNormal, "SuccessfulCreate",
                           fmt::format("Created pod: {}", outcome->string_at({"metadata", "name"})), now);
   } else {
     growth->failed = true;
     if (key_by_uid_.contains(uid)) refusals_[uid] = outcome.error().message;
-    expectations_.creation_failed(uid, outcome.error(), shared_.client, look_again, now);
+    expectations_.creation_failed(uid, outcome.error(), shared_.client, requeue, now);
     // Not found: the namespace was just deleted, or writes are off (client::ShadowEngine).
     if (outcome.error().code != ErrorCode::kNotFound) {
       shared_.log.warning("pod was not created", {{kNamesOf<T>.log, growth->key}, {"error", outcome.error().text()}});
@@ -298,10 +299,10 @@ void ReplicasController<T>::on_answer(const std::shared_ptr<Growth>& growth, con
 template <typename T>
 void ReplicasController<T>::end_growth(const Growth& growth, Now now) {
   // After a failure the next sync is the retry below; another one now would be refused at once, and so on.
-  const auto look_again = [this, &growth](Now then) {
+  const auto requeue = [this, &growth](Now then) {
     if (!growth.failed) enqueue_paced(growth.key, then);
   };
-  if (growth.left > 0) expectations_.creations_dropped(growth.set->metadata.uid, growth.left, look_again, now);
+  if (growth.left > 0) expectations_.creations_dropped(growth.set->metadata.uid, growth.left, requeue, now);
   if (growth.failed) {
     queue_.retry(growth.key, now.mono);
   } else {
@@ -310,7 +311,7 @@ void ReplicasController<T>::end_growth(const Growth& growth, Now now) {
   }
 }
 
-/// Only its status may have changed, not its spec.
+/// True if the set still exists with the same spec; its status may have changed.
 template <typename T>
 bool ReplicasController<T>::still_wants(const Growth& growth) const {
   const SetPtr set = sets_.find(growth.key);
@@ -341,15 +342,15 @@ void ReplicasController<T>::remove(const T& set, const std::string& key, const s
 template <typename T>
 void ReplicasController<T>::on_removed(const api::ObjectReference& set, const std::string& key, const api::Pod& pod,
                                        const Result<api::Json>& outcome, Now now) {
-  const auto look_again = [this, key](Now then) { enqueue_paced(key, then); };
+  const auto requeue = [this, key](Now then) { enqueue_paced(key, then); };
   if (outcome) {
     queue_.forget(key);
-    expectations_.deleted(set.uid, look_again, now);
+    expectations_.deleted(set.uid, requeue, now);
     shared_.events.record(set, client::EventType::kNormal, "SuccessfulDelete",
                           fmt::format("Deleted pod: {}", pod.metadata.name), now);
     return;
   }
-  expectations_.deletion_failed(set.uid, pod.metadata.uid, outcome.error(), shared_.client, look_again, now);
+  expectations_.deletion_failed(set.uid, pod.metadata.uid, outcome.error(), shared_.client, requeue, now);
   // Also if it was not found: the cache may have shown its end already, and then no event requeues the set.
   queue_.retry(key, now.mono);
 }
@@ -393,14 +394,14 @@ void ReplicasController<T>::write_status(const T& set, const std::string& key, c
                                           {"availableReplicas", status.available_replicas},
                                           {"observedGeneration", status.observed_generation}});
   if (!says_right) {
-    api::ReplicaSet judged;
-    judged.conditions = set.conditions;
-    workloads::remove_condition(judged.conditions, workloads::kReplicaFailure);
+    api::ReplicaSet corrected;
+    corrected.conditions = set.conditions;
+    workloads::remove_condition(corrected.conditions, workloads::kReplicaFailure);
     if (!says_so) {
-      judged.conditions.push_back(
+      corrected.conditions.push_back(
           {std::string(workloads::kReplicaFailure), "True", "FailedCreate", refusal->second, std::nullopt, now.wall});
     }
-    const api::Json written = api::encode(judged);
+    const api::Json written = api::encode(corrected);
     const api::Json* conditions = written.at({"status", "conditions"});
     document["conditions"] = conditions != nullptr ? *conditions : api::Json();
   }

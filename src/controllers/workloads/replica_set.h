@@ -34,9 +34,9 @@ class ReplicasController {
   ReplicasController(const ReplicasController&) = delete;
   ReplicasController& operator=(const ReplicasController&) = delete;
 
-  /// Once the caches are filled.
+  /// Begins to sync. Called once the caches are filled.
   void start(Now now);
-  /// Works off what is due; called at the end of every step.
+  /// Syncs the sets that are due; called at the end of every step.
   void run(Now now);
 
   const OwnedPods& pods() const { return pods_; }

@@ -17,7 +17,7 @@ enum class RevisionStep : std::uint8_t {
   kCollision,  // write the status that makes the next creation choose another name, if it is another revision
 };
 
-/// The creation of one revision. Thread: loop.
+/// Creates one ControllerRevision, step by step. Thread: loop.
 class RevisionCreation final : public StepRun<RevisionCreation, RevisionStep> {
  public:
   using SetPtr = std::shared_ptr<const api::DaemonSet>;

@@ -21,7 +21,7 @@ namespace spillway::controllers {
 class RevisionKeeper {
  public:
   using SetPtr = std::shared_ptr<const api::DaemonSet>;
-  /// The owner of that uid is to be synced again.
+  /// Requests a sync of the owner with this uid.
   using Changed = std::function<void(const std::string& owner_uid, Now now)>;
 
   RevisionKeeper(Shared shared, client::ObjectCache<api::ControllerRevision>& cache, Changed changed);

@@ -51,7 +51,7 @@ void StatefulSetController::on_pod(const PodPtr& before, const PodPtr& after, No
   pods_.on_change(before, after);
   const PodPtr& pod = after ? after : before;
   const api::OwnerReference* owner = api::controller_of(pod->metadata);
-  if (owner == nullptr) {  // a set may want to adopt it
+  if (owner == nullptr) {  // a set whose selector matches the pod may adopt it
     const auto found = workloads::name_and_ordinal(pod->metadata.name);
     if (found) enqueue(fmt::format("{}/{}", pod->metadata.ns, found->first), now);
     return;
@@ -122,9 +122,9 @@ void StatefulSetController::sync(const std::string& key, Now now) {
     return queue_.forget(key);
   }
   Expectations& expected = expectations_.of(set->metadata.uid);
-  if (!expected.fulfilled(now.mono)) {  // their completion requeues the set
+  if (!expected.fulfilled(now.mono)) {  // the answers to the open calls requeue the set
     queue_.done(key);
-    if (const auto due = expected.next_look(now.mono)) queue_.add(key, *due);
+    if (const auto due = expected.next_sync(now.mono)) queue_.add(key, *due);
     return;
   }
   expected.reset();

@@ -39,9 +39,9 @@ class StatefulSetController {
   StatefulSetController(const StatefulSetController&) = delete;
   StatefulSetController& operator=(const StatefulSetController&) = delete;
 
-  /// Once the caches are filled.
+  /// Begins to sync. Called once the caches are filled.
   void start(Now now);
-  /// Works off what is due; called at the end of every step.
+  /// Syncs the StatefulSets that are due; called at the end of every step.
   void run(Now now);
 
   const EvictionHolds& eviction_holds() const { return holds_; }

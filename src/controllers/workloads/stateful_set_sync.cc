@@ -99,7 +99,7 @@ Next StatefulSetSync::find_revisions() {
     new_number_ = found.renumber;
   } else if (!set_->metadata.deletion_timestamp) {
     new_revision_ = *std::move(found.create);
-  } else {  // the garbage collector deletes its pods now; only the status follows them
+  } else {  // the set is being deleted, and the garbage collector deletes its pods; only the status is updated
     update_ = current_ ? current_ : std::make_shared<const api::ControllerRevision>(*std::move(found.create));
   }
   return Next::kStep;
@@ -250,9 +250,9 @@ Next StatefulSetSync::on_claim_owned(const Result<api::Json>& outcome, Now now) 
   return fail_pod(pod, outcome.error());
 }
 
-Next StatefulSetSync::send(const workloads::MendPod& write, Now now) {
+Next StatefulSetSync::send(const workloads::RepairPod& write, Now now) {
   const api::ObjectMeta& metadata = write.pod->metadata;
-  if (write.labels.empty() && write.volumes.is_null()) {  // only its claims were to be mended
+  if (write.labels.empty() && write.volumes.is_null()) {  // the write repaired the pod's claims only
     record_pod("Update", metadata.name, Outcome(), now);
     return Next::kStep;
   }
@@ -265,7 +265,7 @@ Next StatefulSetSync::send(const workloads::MendPod& write, Now now) {
 }
 
 Next StatefulSetSync::on_pod_mended(const Result<api::Json>& outcome, Now now) {
-  const std::string& pod = sent<workloads::MendPod>().pod->metadata.name;
+  const std::string& pod = sent<workloads::RepairPod>().pod->metadata.name;
   record_pod("Update", pod, outcome ? Outcome() : Outcome(outcome.error()), now);
   return outcome ? Next::kStep : fail_pod(pod, outcome.error());
 }
@@ -331,7 +331,7 @@ Next StatefulSetSync::end(Now now) {
   if (error_) return give_up(*error_, now);
   tools_.queue.done(key_);
   tools_.queue.forget(key_);
-  if (plan_.look_again) tools_.queue.add(key_, now.mono + *plan_.look_again);
+  if (plan_.requeue_after) tools_.queue.add(key_, now.mono + *plan_.requeue_after);
   return Next::kEnd;
 }
 
@@ -344,7 +344,7 @@ Next StatefulSetSync::give_up(const Error& error, Now now) {
   return Next::kEnd;
 }
 
-ExpectationTable::LookAgain StatefulSetSync::requeue() const {
+ExpectationTable::Requeue StatefulSetSync::requeue() const {
   return [&queue = tools_.queue, key = key_](Now now) { queue.add(key, now.mono); };
 }
 
@@ -359,7 +359,7 @@ void StatefulSetSync::record_recreation(const api::Pod& pod, Now now) {
 }
 
 void StatefulSetSync::record_pod(std::string_view verb, std::string_view pod, const Outcome& outcome, Now now) {
-  // Not found: the namespace has just gone, or nothing is written here (client::ShadowEngine).
+  // Not found: the namespace was just deleted, or writes are off (client::ShadowEngine).
   if (!outcome && outcome.error().code == ErrorCode::kNotFound) return;
   const std::string& set = set_->metadata.name;
   tools_.shared.events.record(

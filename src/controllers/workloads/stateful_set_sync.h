@@ -1,4 +1,4 @@
-// One sync of a StatefulSet, from its claimed pods to its status. The order of its steps stands at the top of
+// One sync of a StatefulSet, from its claimed pods to its status. The order of its steps is at the top of
 // stateful_set_sync.cc. The pods, claims and their order are decided by policy/workloads/stateful_plan.h; its writes
 // are sent one after the other. In order, the first that fails ends the writes; in parallel, a failed write skips the
 // later ones of its own pod only. Thread: loop. Bounds: one call under way; kRevisionNamesMax names of a revision are
@@ -46,10 +46,10 @@ std::string history_path(const api::ObjectMeta& neighbour, std::string_view name
 
 enum class StatefulSetStep : std::uint8_t {
   kRevisions,       // find the revision of the present template
-  kNewRevision,     // create it, if there is none
+  kNewRevision,     // create the new revision, if it does not exist
   kNamesake,        // read the object that has the name of the new one; back to kRevisions if it is another revision
   kRevisionNumber,  // give an old revision that is the present one again the highest number
-  kPlan,            // decide what to create, mend and delete
+  kPlan,            // decide what to create, repair and delete
   kWrites,          // send the next write; back to kWrites until all have been sent
   kStatus,          // write the status if it differs
   kEnd,             // delete surplus revisions; requeue the set if a write has failed
@@ -85,7 +85,7 @@ class StatefulSetSync final : public StepRun<StatefulSetSync, StatefulSetStep> {
   Next on_pod_created(const Result<api::Json>& outcome, Now now);
   Next send(const workloads::OwnClaim& write, Now now);
   Next on_claim_owned(const Result<api::Json>& outcome, Now now);
-  Next send(const workloads::MendPod& write, Now now);
+  Next send(const workloads::RepairPod& write, Now now);
   Next on_pod_mended(const Result<api::Json>& outcome, Now now);
   Next send(const workloads::DeleteStatefulPod& write, Now now);
   Next on_pod_deleted(const Result<api::Json>& outcome, Now now);
@@ -99,7 +99,7 @@ class StatefulSetSync final : public StepRun<StatefulSetSync, StatefulSetStep> {
   Next fail_pod(const std::string& pod, const Error& error);
   /// Ends the sync and requeues the set after its back-off.
   Next give_up(const Error& error, Now now);
-  ExpectationTable::LookAgain requeue() const;
+  ExpectationTable::Requeue requeue() const;
 
   /// The write that was sent last.
   template <typename Write>
@@ -120,14 +120,14 @@ class StatefulSetSync final : public StepRun<StatefulSetSync, StatefulSetStep> {
   std::vector<workloads::RevisionPtr> revisions_;
   workloads::RevisionPtr current_;
   workloads::RevisionPtr update_;
-  std::optional<api::ControllerRevision> new_revision_;  // to be created
+  std::optional<api::ControllerRevision> new_revision_;  // revision to be created
   std::optional<std::int64_t> new_number_;               // for update_
   std::int32_t collisions_ = 0;
   int names_tried_ = 0;
   workloads::StatefulPlan plan_;
   std::size_t next_write_ = 0;    // index into the steps of the plan
   std::set<std::string> failed_;  // pods of which a write has failed
-  std::optional<Error> error_;    // the last one
+  std::optional<Error> error_;    // the last error
 };
 
 }  // namespace spillway::controllers

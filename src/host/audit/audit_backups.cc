@@ -65,7 +65,7 @@ AuditBackupPlan plan_audit_backups(std::string_view file, std::vector<std::strin
   const NameParts parts = parts_of(file);
   std::ranges::sort(names, std::greater());  // the newest first; "X.log.gz" before "X.log"
   int kept = 0;
-  std::string packed;  // the last one that is compressed
+  std::string packed;  // name of the last compressed file
   for (std::string& name : names) {
     if (time_of(name, parts, kUnfinishedEnd)) {
       plan.remove.push_back(std::move(name));

@@ -86,7 +86,7 @@ Result<std::string> AuditFile::rename_away(WallTime now) {
     now += milliseconds(1);
     older = audit_backup_path(options_.path, now);
   }
-  if (is_taken(older)) return Error{ErrorCode::kAlreadyExists, "no name is left for the old log", older};
+  if (is_taken(older)) return Error{ErrorCode::kAlreadyExists, "no free name is left for the old log", older};
   if (::rename(options_.path.c_str(), older.c_str()) != 0) return errno_error(options_.path, errno);
   struct stat found = {};
   auto fresh = open_file(options_.path, found);
@@ -94,7 +94,7 @@ Result<std::string> AuditFile::rename_away(WallTime now) {
     ::rename(older.c_str(), options_.path.c_str());  // the open file stays in use
     return fresh.error();
   }
-  ignored(sync_folder_of(options_.path), "the line that follows is synced, and tells if the disk is gone");
+  ignored(sync_folder_of(options_.path), "the line that follows is synced, and fails if the disk is gone");
   fd_ = *std::move(fresh);
   size_ = found.st_size;
   torn_ = false;

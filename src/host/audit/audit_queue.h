@@ -13,7 +13,7 @@
 namespace spillway::host {
 
 struct AuditEntry {
-  std::string line;                                  // without its newline
+  std::string line;                                  // the event without a newline
   std::move_only_function<void(Outcome)> done = {};  // may be empty
 };
 
@@ -28,7 +28,7 @@ class AuditQueue {
 
   /// True if there is room for a line of this length. An empty queue takes any.
   bool has_room(std::size_t bytes) const;
-  /// False: there is no room, and `entry` is as it was.
+  /// Adds the entry. False: there is no room, and `entry` is unchanged.
   [[nodiscard]] bool push(AuditEntry& entry);
   /// The oldest entries: of at most `bytes_max`, but at least one, if there is one.
   std::vector<AuditEntry> take(std::size_t bytes_max);

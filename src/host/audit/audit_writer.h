@@ -35,7 +35,7 @@ class AuditWriter final : public apiserver::AuditLog {
     bool syncs = false;
     std::size_t write_bytes_max = std::size_t{1} << 20U;  // limit of a single write
     AuditBackupLimits backups = {};
-    /// Makes the line that reports so many lost lines. Any thread.
+    /// Makes the line that reports `lost` lost lines. Any thread.
     std::function<std::string(std::uint64_t lost, WallTime at)> loss_line;
     telemetry::Log log;
     telemetry::Counter lost = {};
@@ -43,7 +43,7 @@ class AuditWriter final : public apiserver::AuditLog {
 
   /// `loop`, on which the outcome of lines is reported, must outlive the writer.
   AuditWriter(runtime::Loop& loop, AuditFile file, Options options);
-  /// Writes what is left.
+  /// Writes the queued lines.
   ~AuditWriter() override;
   AuditWriter(const AuditWriter&) = delete;
   AuditWriter& operator=(const AuditWriter&) = delete;
@@ -75,7 +75,7 @@ class AuditWriter final : public apiserver::AuditLog {
   AuditQueue queue_;            // guarded by mutex_
   std::uint64_t lost_ = 0;      // guarded by mutex_: not yet reported in the log
   bool scheduled_ = false;      // guarded by mutex_: drain() will run
-  runtime::LoopThread thread_;  // last: nothing runs before the rest is there
+  runtime::LoopThread thread_;  // last: it uses the other members
 };
 
 }  // namespace spillway::host

@@ -203,7 +203,7 @@ Result<CgroupDir> CgroupDir::open_below(const std::string& name, bool create) co
   bool exists = false;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const std::string where = layout_->hierarchies[i].mount + child.path_;
-    if (!create && !parts_[i]) {  // this hierarchy does not have the parent either
+    if (!create && !parts_[i]) {  // this hierarchy lacks the parent, too
       child.parts_.emplace_back();
       continue;
     }
@@ -309,7 +309,8 @@ bool CgroupDir::has(Controller controller) const {
   const std::size_t index = index_of(controller);
   if (index == kNowhere || !parts_[index]) return false;
   if (layout_->version == CgroupVersion::kV1) return true;
-  if (controller == Controller::kFreezer || controller == Controller::kCpuacct) return true;  // parts of its core
+  // these two are part of version 2 itself
+  if (controller == Controller::kFreezer || controller == Controller::kCpuacct) return true;
   const Result<std::string> enabled = read_file_at(parts_[index].get(), "cgroup.controllers");
   if (!enabled) return false;
   std::string_view text = *enabled;

@@ -44,7 +44,7 @@ Result<CgroupMounts> read_cgroup_mounts(const ExtraControllers& extra = {});
 
 /// Parses the text of /proc/self/cgroup: the path of this process in the version 2 hierarchy ("/" if it has none).
 std::string parse_unified_path(std::string_view proc_cgroup);
-/// The same for the hierarchy that accounts memory in that version.
+/// Parses the cgroup of a process in the hierarchy that accounts memory.
 std::string parse_memory_path(std::string_view proc_cgroup, CgroupVersion version);
 
 class CgroupDir {
@@ -62,7 +62,7 @@ class CgroupDir {
   Result<CgroupDir> open_child(const std::string& name) const;
   /// A path of several names, created or opened one by one. Empty segments are skipped.
   Result<CgroupDir> create_path(std::string_view path) const;
-  /// The same without making any. kNotFound if no hierarchy has it.
+  /// Opens the cgroup in every hierarchy that has it. kNotFound if none has it.
   Result<CgroupDir> open_path(std::string_view path) const;
   /// Removes an empty child from every hierarchy; one that is absent is fine. kConflict: processes or children left.
   Outcome remove_child(const std::string& name) const;
@@ -84,7 +84,7 @@ class CgroupDir {
 
   /// True if the hierarchy exists (version 1) or the controller is enabled here (version 2).
   bool has(Controller controller) const;
-  /// The directory in the hierarchy of that controller; -1 if there is none.
+  /// The cgroup's directory in the controller's hierarchy; -1 if there is none.
   int fd(Controller controller) const;
   /// The directories in all hierarchies; borrowed.
   std::vector<int> fds() const;
@@ -126,7 +126,7 @@ class CgroupDir {
 
   std::shared_ptr<const Layout> layout_;
   std::string path_;
-  std::vector<UniqueFd> parts_;  // one per hierarchy
+  std::vector<UniqueFd> parts_;  // directory of the cgroup in each hierarchy
 };
 
 }  // namespace spillway::host

@@ -22,7 +22,7 @@ Outcome collect_pids(const CgroupDir& cgroup, int depth, std::set<pid_t>& found)
   if (own) found.insert(own->begin(), own->end());
   if (depth == 0) return {};
   const Result<std::vector<std::string>> names = cgroup.children();
-  if (!names) return {};  // removed while we looked
+  if (!names) return {};  // the cgroup was removed meanwhile
   for (const std::string& name : *names) {
     const Result<CgroupDir> child = cgroup.open_child(name);
     if (child) SPILLWAY_TRY_VOID(collect_pids(*child, depth - 1, found));
@@ -55,7 +55,8 @@ class Freeze {
   bool frozen_;
 };
 
-/// One look: those that are in the cgroup before and after their pidfd was opened are the ones that we mean.
+/// Reads the processes once: one that is in the cgroup before and after its pidfd was opened is the one that was
+/// listed.
 Result<std::size_t> kill_through_pidfds(const CgroupDir& cgroup, std::set<pid_t>& killed) {
   SPILLWAY_TRY(before, tree_pids(cgroup));
   std::vector<std::pair<pid_t, UniqueFd>> held;
@@ -84,7 +85,7 @@ Outcome kill_by_freezing(const CgroupDir& cgroup) {
   return {};
 }
 
-/// Waits until one of the processes ends, at most `limit`.
+/// Waits for at most `limit` until one of the processes ends.
 void wait_for_any(const std::vector<pid_t>& pids, std::chrono::milliseconds limit) {
   std::vector<UniqueFd> held;
   std::vector<pollfd> polled;

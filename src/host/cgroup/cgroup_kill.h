@@ -21,7 +21,7 @@ Outcome kill_all(const CgroupDir& cgroup);
 /// True if no process is left, here and below. A cgroup that has been removed is empty.
 Result<bool> is_empty(const CgroupDir& cgroup);
 
-/// Processes here and below, ascending.
+/// Processes in this cgroup and those below it, ascending.
 Result<std::vector<pid_t>> tree_pids(const CgroupDir& cgroup);
 
 /// Removes child `name` of `parent` with all below it; they must be empty. kConflict while they are not.

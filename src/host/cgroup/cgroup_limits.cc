@@ -6,8 +6,8 @@ namespace spillway::host {
 namespace {
 
 Outcome apply_memory(const CgroupDir& cgroup, Bytes memory, Swap swap) {
-  const std::string text = fmt::format("{}", memory.count());
   const bool v2 = cgroup.version() == CgroupVersion::kV2;
+  const std::string text = v2 && memory == kUnlimitedMemory ? "max" : fmt::format("{}", memory.count());
   if (swap == Swap::kLeftAsItIs)
     return cgroup.write(Controller::kMemory, v2 ? "memory.max" : "memory.limit_in_bytes", text);
   if (v2) {

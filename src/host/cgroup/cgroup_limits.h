@@ -16,6 +16,8 @@
 namespace spillway::host {
 
 constexpr std::int64_t kCpuPeriodMicros = 100'000;
+constexpr std::int64_t kNoCpuQuota = -1;
+constexpr Bytes kUnlimitedMemory{-1};  // removes the limit
 
 /// cpu.shares of a request: 1024 per core, in [2, 262144].
 std::int64_t cpu_shares_of(std::int64_t milli);
@@ -35,7 +37,7 @@ struct CgroupLimits {
   Swap swap = Swap::kForbidden;
   std::optional<std::int64_t> pids;
   std::optional<std::int64_t> cpu_shares;
-  std::optional<std::int64_t> cpu_quota_micros;  // -1: no limit
+  std::optional<std::int64_t> cpu_quota_micros;  // kNoCpuQuota: no limit
   std::int64_t cpu_period_micros = kCpuPeriodMicros;
   std::optional<Bytes> memory_min = {};           // version 2: memory that is not reclaimed
   std::map<std::int64_t, Bytes> huge_pages = {};  // page size in bytes → limit; without the controller left out

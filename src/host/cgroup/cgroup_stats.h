@@ -37,7 +37,7 @@ class CgroupStats {
   HeldFile stat_;
   HeldFile limit_;
   HeldFile cpu_;
-  std::optional<std::string> use_hierarchy_;  // fixed while the cgroup lives
+  std::optional<std::string> use_hierarchy_;  // memory.use_hierarchy, which never changes
 };
 
 }  // namespace spillway::host

@@ -22,7 +22,7 @@ struct CpuUsage {
 };
 
 struct CpuSample {
-  std::int64_t at_nanos = 0;  // any clock, the same in both samples
+  std::int64_t at_nanos = 0;  // time of the sample; any clock, if both samples use it
   CpuUsage usage;
 };
 

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kOomKillKey = "oom_kill ";
 constexpr std::uint64_t kUnlimitedBytes = std::uint64_t{1} << 62;
 
-/// A number where negative ones count as 0, as upstream parses cgroup files.
+/// Parses a number; negative ones count as 0, as in upstream's parser of cgroup files.
 Result<std::uint64_t> parse_clamped(std::string_view at, std::string_view text) {
   if (const std::optional<std::uint64_t> value = parse_number(text)) return *value;
   const std::size_t first = text.find_first_not_of(" \t\r\n");
@@ -21,13 +21,13 @@ Result<std::uint64_t> parse_clamped(std::string_view at, std::string_view text) 
   return invalid(at, "\"{}\" is not a number", text.substr(0, 64));
 }
 
-/// "max" is the largest number there is.
+/// Parses a limit; "max" is the largest number.
 Result<std::uint64_t> parse_limit(std::string_view at, std::string_view text) {
   if (text.starts_with("max")) return ~std::uint64_t{0};
   return parse_clamped(at, text);
 }
 
-constexpr std::uint64_t kNotCounted = ~std::uint64_t{0};  // no counter of a kernel gets there
+constexpr std::uint64_t kNotCounted = ~std::uint64_t{0};  // larger than any counter of a kernel
 
 struct Wanted {
   std::string_view key;
@@ -106,7 +106,7 @@ Result<CgroupMemory> compute_v2(const MemoryFiles& files, const MemInfo* machine
                                          {"pgmajfault", &memory.major_page_faults}}};
   const Outcome parsed = parse_stat_lines(files.stat.value_or(std::string()), wanted);
   if (machine != nullptr && !files.usage) {  // the root has neither memory.current nor memory.swap.current
-    if (!parsed) return memory;              // upstream keeps what it has read so far, and no usage
+    if (!parsed) return memory;              // as upstream: the figures read so far, without usage
     memory.usage_bytes = memory.rss_bytes + file;
     if (machine->swap_total_bytes && machine->swap_free_bytes)
       memory.swap_bytes = *machine->swap_total_bytes - *machine->swap_free_bytes;

@@ -52,7 +52,7 @@ Result<CgroupDir> enter_own_leaf(const CgroupDir& root) {
   const CgroupDir* parent = &root;
   std::string path = parse_unified_path(text);
   const bool in_leaf =
-      path.ends_with("/" + std::string(kLeaf));  // an earlier call moved this process, or its parent did
+      path.ends_with("/" + std::string(kLeaf));  // an earlier call has moved this process, or its parent, into the leaf
   if (in_leaf) path.resize(path.size() - kLeaf.size() - 1);
   if (path.empty() || path == "/" || path.contains("/.."))
     return make_error(ErrorCode::kForbidden, "no cgroup of its own");
@@ -76,36 +76,36 @@ Result<CgroupDir> enter_own_leaf(const CgroupDir& root) {
 }
 
 constexpr Duration kDeathMax = seconds(10);
-constexpr std::chrono::milliseconds kLookAtDeaths(100);
+constexpr std::chrono::milliseconds kDeathCheckInterval(100);
 
 /// Processes that got SIGTERM: those that were in the cgroup both before and after their pidfd was opened.
-std::vector<UniqueFd> tell_to_end(const CgroupDir& cgroup) {
-  std::vector<UniqueFd> told;
+std::vector<UniqueFd> terminate_all(const CgroupDir& cgroup) {
+  std::vector<UniqueFd> terminated;
   const auto before = tree_pids(cgroup);
-  if (!before) return told;
+  if (!before) return terminated;
   std::vector<std::pair<pid_t, UniqueFd>> held;
   for (const pid_t pid : *before) {
     auto fd = open_pidfd(pid);
     if (fd) held.emplace_back(pid, *std::move(fd));
   }
   const auto after = tree_pids(cgroup);
-  if (!after) return told;
+  if (!after) return terminated;
   for (auto& [pid, fd] : held) {
-    if (std::ranges::binary_search(*after, pid) && send_signal(fd.get(), SIGTERM)) told.push_back(std::move(fd));
+    if (std::ranges::binary_search(*after, pid) && send_signal(fd.get(), SIGTERM)) terminated.push_back(std::move(fd));
   }
-  return told;
+  return terminated;
 }
 
 /// Waits until all processes have ended, at most for `grace`.
-void wait_for_all(std::vector<UniqueFd> told, Duration grace) {
-  for (Duration waited{}; !told.empty() && waited < grace;) {
+void wait_for_all(std::vector<UniqueFd> processes, Duration grace) {
+  for (Duration waited{}; !processes.empty() && waited < grace;) {
     std::vector<pollfd> polled;
-    for (const UniqueFd& each : told) polled.push_back({each.get(), POLLIN, 0});
-    if (::poll(polled.data(), polled.size(), static_cast<int>(kLookAtDeaths.count())) <= 0) {
-      waited += kLookAtDeaths;
+    for (const UniqueFd& each : processes) polled.push_back({each.get(), POLLIN, 0});
+    if (::poll(polled.data(), polled.size(), static_cast<int>(kDeathCheckInterval.count())) <= 0) {
+      waited += kDeathCheckInterval;
       continue;
     }
-    std::erase_if(told, [&](const UniqueFd& each) {
+    std::erase_if(processes, [&](const UniqueFd& each) {
       return std::ranges::any_of(polled,
                                  [&](const pollfd& found) { return found.fd == each.get() && found.revents != 0; });
     });
@@ -117,9 +117,9 @@ Outcome end_node(const CgroupDir& instance, const std::string& name, Duration gr
   if (!node) return node.error().code == ErrorCode::kNotFound ? Outcome() : Outcome(node.error());
   if (const Outcome locked = node->lock(); !locked)
     return make_error(ErrorCode::kConflict, "{} is run by another process, and left as it is", node->path());
-  if (!node->is_child_of(instance)) return {};  // its process has removed it; the name belongs to a new one
+  if (!node->is_child_of(instance)) return {};  // another process has removed the cgroup; the name belongs to a new one
   if (!node->open_child(std::string(kSupervisorsFolder))) return {};
-  if (const auto pods = node->open_child("kubepods")) wait_for_all(tell_to_end(*pods), grace);
+  if (const auto pods = node->open_child("kubepods")) wait_for_all(terminate_all(*pods), grace);
   return destroy_tree(instance, name, kDeathMax);
 }
 
@@ -342,7 +342,7 @@ Outcome end_left_nodes(const CgroupDir& root, const std::string& instance, Durat
     if (Outcome ended = end_node(*nodes, name, grace); !ended) worst = std::move(ended);
   }
   if (!worst) return worst;
-  ignored(folder->remove_child(instance), "somebody may have begun anew");
+  ignored(folder->remove_child(instance), "another program may have created it again");
   ignored(root.remove_child(std::string(kNodesFolder)), "other instances live on");
   return {};
 }

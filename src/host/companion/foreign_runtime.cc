@@ -14,7 +14,7 @@ namespace spillway::host {
 namespace {
 
 constexpr Duration kPursueMax = milliseconds(50);
-/// The kubelet and its runtime take their time to delete.
+/// Waits between measurements of a deleted pod's disk usage: kubelet and runtime need some time to delete its files.
 constexpr Duration kStorageWait = milliseconds(500);
 constexpr int kStartField = 22;
 
@@ -22,7 +22,8 @@ std::shared_ptr<ContainerHandle> make_handle(const CgroupDir& cgroup) {
   const auto pid = oldest_process(cgroup);
   if (!pid) return nullptr;
   Result<UniqueFd> pidfd = open_pidfd(*pid);
-  if (!pidfd || oldest_process(cgroup) != pid) return nullptr;  // already ended, and its number may be reused
+  // the process has ended, and its number may belong to another one
+  if (!pidfd || oldest_process(cgroup) != pid) return nullptr;
   auto handle = std::make_shared<ContainerHandle>();
   handle->pidfd = *std::move(pidfd);
   handle->directory.reset(::fcntl(cgroup.fd(Controller::kMemory), F_DUPFD_CLOEXEC, 3));
@@ -62,7 +63,7 @@ std::optional<pid_t> oldest_process(const CgroupDir& cgroup) {
 ForeignRuntime::ForeignRuntime(runtime::Loop& loop, const CgroupDir& root, const NodeSlice& slice,
                                agent::Host::Receiver& receiver, telemetry::Log log, Options options)
     : loop_(loop),
-      receiver_(receiver),
+      events_(loop, receiver),
       log_(std::move(log)),
       options_(std::move(options)),
       finder_(root, options_.driver, options_.cgroup_root),
@@ -71,18 +72,11 @@ ForeignRuntime::ForeignRuntime(runtime::Loop& loop, const CgroupDir& root, const
   if (options_.runtime_socket.empty()) return;
   storage_ = std::make_unique<StorageFeed>(
       loop_, StorageFeed::Options{.socket = options_.runtime_socket, .node_directory = options_.node_directory}, log_,
-      [this] { emit(agent::PressureWake{"storage"}); });
+      [this] { events_.emit(agent::PressureWake{"storage"}); });
 }
 
 ForeignRuntime::~ForeignRuntime() {
   for (auto& [uid, entry] : pods_) forget_ending(entry);
-}
-
-void ForeignRuntime::emit(agent::HostEvent event) {
-  if (before_event_) before_event_();
-  loop_.post([this, alive = std::weak_ptr(alive_), event = std::move(event)]() mutable {
-    if (!alive.expired()) receiver_.on_host_event(std::move(event));
-  });
 }
 
 void ForeignRuntime::forget_ending(Entry& entry) {
@@ -104,7 +98,7 @@ void ForeignRuntime::set_pods(const std::vector<agent::PodPlace>& pods) {
 }
 
 /// Pods are added and removed by others: everything is searched again, and what still exists is kept.
-void ForeignRuntime::look_for(Entry& entry) {
+void ForeignRuntime::refresh(Entry& entry) {
   Result<CgroupDir> cgroup = finder_.find(entry.place, std::move(entry.cgroup));
   entry.cgroup = cgroup ? *std::move(cgroup) : CgroupDir();
   std::vector<FoundContainer> held;
@@ -123,8 +117,8 @@ void ForeignRuntime::look_for(Entry& entry) {
       if (named != entry.place.containers.end()) {
         container.name = named->name;
       } else if (storage != nullptr) {  // the status follows
-        const agent::RuntimeContainer* told = agent::find_container(storage->runtime, container.found.id);
-        if (told != nullptr) container.name = told->name;
+        const agent::RuntimeContainer* reported = agent::find_container(storage->runtime, container.found.id);
+        if (reported != nullptr) container.name = reported->name;
       }
       if (!container.found.monitor) {
         const auto held_before = before.find(container.found.id);
@@ -138,14 +132,14 @@ void ForeignRuntime::look_for(Entry& entry) {
   if (after != before) entry.target.reset();
 }
 
-void ForeignRuntime::look_for_all() {
+void ForeignRuntime::refresh_all() {
   bool changed = false;
   for (auto& [uid, entry] : pods_) {
     const bool had_target = entry.target != nullptr;
-    look_for(entry);
+    refresh(entry);
     changed = changed || (had_target && !entry.target);
   }
-  if (changed && targets_changed_) targets_changed_();
+  if (changed) events_.change_targets();
 }
 
 std::size_t ForeignRuntime::found() const {
@@ -215,7 +209,7 @@ std::vector<PodView> ForeignRuntime::views() const {
 }
 
 Result<api::Summary> ForeignRuntime::observe_now() {
-  look_for_all();
+  refresh_all();
   const Now now = loop_.now();
   SPILLWAY_TRY(summary, observer_.observe(views(), now));
   agent::describe_node(summary.node, storage_ ? storage_->latest(now.mono) : nullptr);
@@ -232,30 +226,30 @@ agent::Observed ForeignRuntime::observe(const agent::Observe& command) {
   if (!storage_) seen.layout = eviction::StorageLayout{};  // no threshold of a disk
   if (storage != nullptr) seen.layout = agent::storage_layout(*storage);
   if (seen.summary && !whole) agent::describe_node(seen.summary->node, storage);
-  if (seen.summary && storage_ && storage == nullptr) agent::leave_disks_out(*seen.summary);
+  if (seen.summary && storage_ && storage == nullptr) agent::remove_disk_usage(*seen.summary);
   return seen;
 }
 
 void ForeignRuntime::execute(agent::HostCommand command) {
-  if (const auto* look = std::get_if<agent::Observe>(&command)) return emit(observe(*look));
+  if (const auto* wanted = std::get_if<agent::Observe>(&command)) return events_.emit(observe(*wanted));
   if (const auto* end = std::get_if<agent::StopPod>(&command)) return stop(*end);
   if (const auto* reclaim = std::get_if<agent::ReclaimNode>(&command)) {
     agent::Reclaimed answer{reclaim->id, {}};
     for (const eviction::ReclaimAction action : reclaim->actions) {
       answer.outcomes.push_back({.action = action, .problem = "it is the kubelet's to delete them"});
     }
-    return emit(std::move(answer));
+    return events_.emit(std::move(answer));
   }
   if (const auto* relieve = std::get_if<agent::RelieveMemory>(&command))
-    return relief_.run(*relieve, views(), [this](agent::Relieved done) { emit(std::move(done)); });
+    return relief_.run(*relieve, views(), [this](agent::Relieved done) { events_.emit(std::move(done)); });
   log_.error("a companion starts and removes nothing", {{"command", command.index()}});
 }
 
 void ForeignRuntime::stop(const agent::StopPod& command) {
   const auto found = pods_.find(command.uid);
-  if (found == pods_.end() || options_.signals == Signals::kDryRun) return emit(agent::PodStopped{command.uid});
+  if (found == pods_.end() || options_.signals == Signals::kDryRun) return events_.emit(agent::PodStopped{command.uid});
   Entry& entry = found->second;
-  look_for(entry);
+  refresh(entry);
   const Instant due = loop_.now().mono + command.grace;
   if (entry.ending) {
     entry.ending->due = std::min(entry.ending->due, due);
@@ -278,14 +272,14 @@ void ForeignRuntime::pursue(const std::string& uid) {
   if (found == pods_.end() || !found->second.ending) return;
   Entry& entry = found->second;
   if (loop_.now().mono >= entry.ending->due) {
-    look_for(entry);
+    refresh(entry);
     kill(entry);
   }
   if (is_stopped(entry)) {
     if (!entry.ending->stopped) entry.ending->stopped = loop_.now().mono;
     if (is_storage_freed(entry)) {
       forget_ending(entry);
-      return emit(agent::PodStopped{uid});
+      return events_.emit(agent::PodStopped{uid});
     }
     ask_for_storage();
     entry.ending->wait = kStorageWait;
@@ -314,12 +308,12 @@ bool ForeignRuntime::is_storage_freed(const Entry& entry) const {
          !agent::holds_containers(storage->runtime, entry.place.cgroup_uid);
 }
 
-/// Repeats the kill until it succeeds; the failure is reported once.
+/// Repeats the kill until it succeeds; a failure is reported once.
 void ForeignRuntime::kill(Entry& entry) {
   for (const Container& container : entry.containers) {
     if (container.found.monitor) continue;
     const Outcome killed = kill_all(container.found.cgroup);
-    if (killed || std::exchange(entry.ending->failure_told, true)) continue;
+    if (killed || std::exchange(entry.ending->failure_reported, true)) continue;
     log_.warning("container not killed", {{"cgroup", container.found.cgroup.path()}, {"error", killed.error().text()}});
   }
 }

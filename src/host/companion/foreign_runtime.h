@@ -11,6 +11,7 @@
 #include "host/companion/storage_feed.h"
 #include "host/observation/observer.h"
 #include "host/observation/page_cache_relief.h"
+#include "host/reaction/host_events.h"
 #include "host/reaction/reaction_target.h"
 #include "runtime/loop.h"
 #include "telemetry/log.h"
@@ -32,13 +33,13 @@ class ForeignRuntime final : public agent::Host {
   struct Options {
     agent::CgroupDriver driver = agent::CgroupDriver::kCgroupfs;
     std::string cgroup_root;
-    std::string node_directory;  // the kubelet's: its file system is the summary's nodefs
+    std::string node_directory;  // the kubelet's directory; nodefs is its file system
     std::string log_directory;   // parent of all pods' logs
     std::string runtime_socket;  // empty: disk usage of pods and images is not read
     Signals signals = Signals::kDryRun;
   };
 
-  /// `root`: of the hierarchy. Both and the receiver must outlive this object.
+  /// `root`: root of the hierarchy. Both and the receiver must outlive this object.
   ForeignRuntime(runtime::Loop& loop, const CgroupDir& root, const NodeSlice& slice, agent::Host::Receiver& receiver,
                  telemetry::Log log, Options options);
   ~ForeignRuntime() override;
@@ -47,17 +48,16 @@ class ForeignRuntime final : public agent::Host {
 
   agent::CgroupDriver driver() const { return options_.driver; }
 
-  /// The pods there are from now on.
+  /// The pods that exist from now on.
   void set_pods(const std::vector<agent::PodPlace>& pods);
   void execute(agent::HostCommand command) override;
 
   /// The target for the reaction thread; null: the pod has no cgroup.
   std::shared_ptr<const ReactionTarget> find_target(const std::string& uid);
 
-  /// The same as ProcessRuntime::listen().
+  /// Sets the callbacks, as ProcessRuntime::listen() does.
   void listen(std::function<void()> before_event, std::function<void()> targets_changed) {
-    before_event_ = std::move(before_event);
-    targets_changed_ = std::move(targets_changed);
+    events_.listen(std::move(before_event), std::move(targets_changed));
   }
 
   /// The reading that answers Observe, at once; it includes disks that are not evaluated.
@@ -82,7 +82,7 @@ class ForeignRuntime final : public agent::Host {
     Duration wait = milliseconds(2);
     runtime::Loop::TimerId timer = 0;
     bool storage_freed = false;      // wanted
-    bool failure_told = false;       // a failed kill has been reported
+    bool failure_reported = false;   // a failed kill has been reported
     std::optional<Instant> stopped;  // no process was left
   };
 
@@ -90,20 +90,19 @@ class ForeignRuntime final : public agent::Host {
     agent::PodPlace place;
     CgroupDir cgroup;  // null: not found
     std::vector<Container> containers;
-    std::shared_ptr<const ReactionTarget> target;  // null: to be made anew
+    std::shared_ptr<const ReactionTarget> target;  // null: must be opened again
     std::optional<Ending> ending;
   };
 
-  void look_for(Entry& entry);
-  void look_for_all();
+  void refresh(Entry& entry);
+  void refresh_all();
   void stop(const agent::StopPod& command);
   void pursue(const std::string& uid);
-  /// The status names its containers; those it does not name are sandboxes then.
+  /// True if the pod's status names its containers; cgroups that it does not name are sandboxes then.
   static bool any_named(const Entry& entry);
   bool is_stopped(const Entry& entry) const;
   void kill(Entry& entry);
   void forget_ending(Entry& entry);
-  void emit(agent::HostEvent event);
   agent::Observed observe(const agent::Observe& command);
   PodFolder folder_of(const agent::PodPlace& place) const;
   void ask_for_storage();
@@ -112,7 +111,7 @@ class ForeignRuntime final : public agent::Host {
   bool is_storage_freed(const Entry& entry) const;
 
   runtime::Loop& loop_;
-  agent::Host::Receiver& receiver_;
+  HostEvents events_;
   telemetry::Log log_;
   Options options_;
   PodFinder finder_;
@@ -120,9 +119,6 @@ class ForeignRuntime final : public agent::Host {
   PageCacheRelief relief_;
   std::unique_ptr<StorageFeed> storage_;  // null: storage is not tracked
   std::map<std::string, Entry> pods_;     // by uid
-  std::function<void()> before_event_;
-  std::function<void()> targets_changed_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 /// The process of a cgroup that has been running for longest: a container's first one. nullopt: there is none.

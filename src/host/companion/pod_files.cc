@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kStatBlockBytes = 512;
 
 struct Listing {
-  std::optional<api::FsStats> files;  // directly in it; without any: nothing
+  std::optional<api::FsStats> files;  // usage of files directly in the directory; absent: there are none
   std::vector<std::string> folders;
 };
 
@@ -28,7 +28,7 @@ void add_file(std::optional<api::FsStats>& sum, const std::string& path) {
   sum->inodes_used = sum->inodes_used.value_or(0) + 1;
 }
 
-/// nullopt: it cannot be read, or holds too much.
+/// The entries of a directory; nullopt: it cannot be read, or has too many.
 std::optional<Listing> list(const std::string& path) {
   Listing listing;
   std::size_t entries = 0;

@@ -11,9 +11,9 @@
 
 namespace spillway::host {
 
-/// The place of one pod's files.
+/// The directory of one pod's files.
 struct PodFolder {
-  std::string uid;        // as the kubelet has it
+  std::string uid;        // UID as the kubelet has it
   std::string logs;       // "/var/log/pods/<namespace>_<name>_<uid>": a folder for each container
   std::string directory;  // "/var/lib/kubelet/pods/<uid>"
   std::vector<agent::DiskVolume> volumes;

@@ -31,18 +31,18 @@ Result<agent::FileSystem> read_file_system(const std::string& path) {
 }
 
 /// Keeps the first problem, which is the one reported.
-void note(std::string& problem, const Error& error) {
+void record_problem(std::string& problem, const Error& error) {
   if (problem.empty()) problem = error.text();
 }
 
-void look_at(const std::string& mountpoint, agent::StorageReading& reading) {
+void add_file_system(const std::string& mountpoint, agent::StorageReading& reading) {
   if (reading.file_systems.contains(mountpoint)) return;
   if (reading.file_systems.size() >= StorageFeed::kFileSystemsMax) {
-    return note(reading.problem,
-                make_error(ErrorCode::kInvalid, "more than {} file systems", StorageFeed::kFileSystemsMax));
+    return record_problem(reading.problem,
+                          make_error(ErrorCode::kInvalid, "more than {} file systems", StorageFeed::kFileSystemsMax));
   }
   Result<agent::FileSystem> found = read_file_system(mountpoint);
-  if (!found) return note(reading.problem, found.error());
+  if (!found) return record_problem(reading.problem, found.error());
   found->sizes.time = reading.begun.wall;
   reading.file_systems.emplace(mountpoint, *std::move(found));
 }
@@ -51,7 +51,7 @@ void stamp(std::optional<api::FsStats>& files, WallTime at) {
   if (files) files->time = at;
 }
 
-/// One round, on the thread.
+/// Reads runtime and disks once; runs on the thread.
 Result<agent::StorageReading> read_storage(CriClient& client, const std::string& node_directory,
                                            const std::vector<PodFolder>& pods, Now begun) {
   agent::StorageReading reading;
@@ -62,14 +62,14 @@ Result<agent::StorageReading> read_storage(CriClient& client, const std::string&
   if (device) {
     reading.node_device = *device;
   } else {
-    note(reading.problem, device.error());
+    record_problem(reading.problem, device.error());
   }
   const agent::RuntimeReport& runtime = reading.runtime;
   if (!runtime.images)
-    note(reading.problem, Error{ErrorCode::kNotFound, "it names no image file system", "ImageFsInfo"});
-  if (runtime.images) look_at(runtime.images->mountpoint, reading);
-  if (runtime.containers_apart) look_at(runtime.containers_apart->mountpoint, reading);
-  for (const auto& [container, layer] : runtime.writable_layers) look_at(layer.mountpoint, reading);
+    record_problem(reading.problem, Error{ErrorCode::kNotFound, "it names no image file system", "ImageFsInfo"});
+  if (runtime.images) add_file_system(runtime.images->mountpoint, reading);
+  if (runtime.containers_apart) add_file_system(runtime.containers_apart->mountpoint, reading);
+  for (const auto& [container, layer] : runtime.writable_layers) add_file_system(layer.mountpoint, reading);
   for (const PodFolder& pod : pods) {
     agent::PodFiles files = read_pod_files(pod);
     for (auto& [container, logs] : files.logs) logs.time = begun.wall;
@@ -87,7 +87,7 @@ StorageFeed::StorageFeed(runtime::Loop& loop, Options options, telemetry::Log lo
       options_(std::move(options)),
       log_(std::move(log)),
       on_reading_(std::move(on_reading)),
-      client_(std::make_shared<CriClient>(options_.socket)),
+      client_(std::make_shared<CriClient>(options_.socket, options_.image_socket)),
       volumes_(loop),
       thread_(loop, 1) {}
 
@@ -108,7 +108,7 @@ void StorageFeed::refresh(std::vector<PodFolder> pods) {
   if (thread_.busy() || (ended_ && now.mono - *ended_ < kRoundInterval)) return;
   const bool queued = thread_.submit([this, client = client_, directory = options_.node_directory,
                                       pods = std::move(pods), now]() -> runtime::Loop::Task {
-    // `this` is touched only by what follows on the loop, while the thread's owner lives.
+    // The returned function runs on the loop while the thread's owner lives: only it may use `this`.
     return [this, reading = read_storage(*client, directory, pods, now)]() mutable { take(std::move(reading)); };
   });
   if (!queued) log_.error("storage usage not requested", {});
@@ -124,7 +124,7 @@ void StorageFeed::take(Result<agent::StorageReading> reading) {
       log_.info("storage figures complete", {{"runtime", reading->runtime.runtime}});
     }
   }
-  if (!reading) return;  // the last ones age
+  if (!reading) return;  // the last readings stay, with their age
   reading_ = *std::move(reading);
   on_reading_();
 }

@@ -30,8 +30,9 @@ class StorageFeed {
   static constexpr std::size_t kFileSystemsMax = 64;
 
   struct Options {
-    std::string socket;          // the container runtime's
-    std::string node_directory;  // the kubelet's: its file system is nodefs
+    std::string socket;             // the container runtime's
+    std::string node_directory;     // the kubelet's directory; nodefs is its file system
+    std::string image_socket = {};  // the image service; empty: the socket of the runtime
   };
 
   /// `on_reading` is called after every round that was answered.
@@ -40,7 +41,7 @@ class StorageFeed {
   StorageFeed(const StorageFeed&) = delete;
   StorageFeed& operator=(const StorageFeed&) = delete;
 
-  /// Begins a round unless one is under way or has just ended.
+  /// Begins a round of measurements unless one is under way or has just ended.
   void refresh(std::vector<PodFolder> pods);
 
   /// Null: the runtime has not answered, or not for too long.
@@ -64,7 +65,7 @@ class StorageFeed {
   std::optional<Instant> ended_;  // the last round
   std::string problem_ = "not asked yet";
   DiskUsage volumes_;
-  BlockingThread thread_;  // last: its results touch the rest
+  BlockingThread thread_;  // last: its results use the other members
 };
 
 }  // namespace spillway::host

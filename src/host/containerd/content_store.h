@@ -23,7 +23,8 @@ struct StoredBlob {
   std::string media_type;
   std::string digest;
   std::uint64_t size_bytes = 0;
-  std::vector<std::pair<std::string, std::string>> labels;  // references that its garbage collector follows
+  // labels with references that containerd's garbage collector follows
+  std::vector<std::pair<std::string, std::string>> labels;
 };
 
 class ContentStore {
@@ -31,7 +32,7 @@ class ContentStore {
   static constexpr Duration kCallMax = minutes(10);  // a blob of some gigabytes on a slow disk
   static constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 
-  /// The bytes of a blob from an offset on, at most so many; empty at its end.
+  /// Reads `bytes` of a blob at `offset`; empty at its end.
   using Read = std::function<Result<std::string>(std::uint64_t offset, std::size_t bytes_max)>;
 
   /// `socket`: its path. Connects at the first call.
@@ -45,9 +46,9 @@ class ContentStore {
   Outcome take_lease(const std::string& id, const std::string& end);
   void release_lease();
 
-  /// Content that is there already is left as it is.
+  /// Writes a blob, unless it is stored already.
   Outcome write(const StoredBlob& blob, const Read& read);
-  /// An image of this name refers to `target` from now on.
+  /// Lets the image name refer to `target`.
   Outcome name_image(const std::string& name, const StoredBlob& target);
 
  private:

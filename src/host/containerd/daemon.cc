@@ -1,6 +1,8 @@
 #include "host/containerd/daemon.h"
 
 #include "base/file.h"
+#include "host/containerd/processes.h"
+#include "host/containerd/shims.h"
 #include "host/cri/cri_calls.h"
 #include "host/kernel/kernel_file.h"
 #include "host/kernel/pidfd.h"
@@ -9,7 +11,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mount.h>
@@ -19,7 +20,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
@@ -32,28 +32,15 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kLogBytesMax = std::size_t{16} << 20;  // a longer log is set aside at the next start
 constexpr std::size_t kLogTailBytes = 4096;
-constexpr Duration kTakeOverMax = seconds(10);  // so long one that runs already may take to answer
+constexpr Duration kTakeOverMax = seconds(10);  // time in which a daemon that runs already must answer
 constexpr Duration kKillMax = seconds(5);       // for a killed process to go
 constexpr const char* kShell = "/bin/sh";
-constexpr int kStartTimeField = 22;  // field of /proc/PID/stat
 
 std::string boot_id() {
   const auto text = read_file("/proc/sys/kernel/random/boot_id");
   if (!text) return {};
   std::string_view rest = *text;
   return std::string(take_line(rest));
-}
-
-/// nullopt: there is no such process.
-std::optional<std::uint64_t> start_ticks(pid_t pid) {
-  const auto text = read_file(fmt::format("/proc/{}/stat", pid));
-  if (!text) return std::nullopt;
-  std::string_view rest = *text;
-  const std::size_t name_end = rest.rfind(')');  // the name may hold anything
-  if (name_end == std::string_view::npos) return std::nullopt;
-  rest.remove_prefix(std::min(name_end + 2, rest.size()));
-  for (int field = 3; field < kStartTimeField; ++field) rest.remove_prefix(std::min(rest.find(' ') + 1, rest.size()));
-  return parse_number(rest.substr(0, rest.find(' ')));
 }
 
 Outcome make_private_directory(const std::string& path) {
@@ -67,30 +54,16 @@ Outcome make_private_directory(const std::string& path) {
   return {};
 }
 
-/// True if the process has ended within the time.
-bool has_ended_within(int pidfd, Duration limit) {
-  pollfd wait{pidfd, POLLIN, 0};
-  const Instant deadline = runtime::RealClock::read().mono + limit;
-  for (;;) {
-    const Duration left = std::max<Duration>(deadline - runtime::RealClock::read().mono, Duration::zero());
-    const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(left).count();
-    const int ready = ::poll(&wait, 1, static_cast<int>(millis));
-    if (ready > 0) return true;
-    if (ready == 0 && left == Duration::zero()) return false;
-    if (ready < 0 && errno != EINTR) return false;
-  }
-}
-
 void end_process(int pidfd, Duration grace) {
-  ignored(send_signal(pidfd, SIGTERM), "one that has ended is what is wanted");
+  ignored(send_signal(pidfd, SIGTERM), "an ended process is the aim");
   if (!has_ended_within(pidfd, grace)) {
-    ignored(send_signal(pidfd, SIGKILL), "one that has ended is what is wanted");
+    ignored(send_signal(pidfd, SIGKILL), "an ended process is the aim");
     has_ended_within(pidfd, kKillMax);
   }
   ignored(reap(pidfd), "one that was taken over is no child of this process");
 }
 
-/// The last line of its log, for an error.
+/// The last line of the daemon's log, for an error.
 std::string last_words(const DaemonPlaces& places) {
   const UniqueFd log(::open(places.log().c_str(), O_RDONLY | O_CLOEXEC));
   if (!log) return {};
@@ -212,56 +185,6 @@ Outcome unmount_below(const std::string& directory) {
   return Error{ErrorCode::kConflict, "it cannot be unmounted", left.front()};
 }
 
-/// The words of a process's command line.
-std::vector<std::string> command_line(const std::string& pid) {
-  const auto text = read_file("/proc/" + pid + "/cmdline");
-  std::vector<std::string> words;
-  if (!text) return words;
-  std::string_view rest = *text;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find('\0'), rest.size());
-    words.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return words;
-}
-
-/// Shims name the socket of their containerd.
-bool is_shim_of(const DaemonPlaces& places, const std::string& pid) {
-  const std::vector<std::string> words = command_line(pid);
-  if (words.empty() || !fs::path(words.front()).filename().string().starts_with("containerd-shim")) return false;
-  const auto flag = std::ranges::find(words, "-address");
-  return flag != words.end() && std::next(flag) != words.end() && *std::next(flag) == places.socket();
-}
-
-/// The first processes of a shim's containers: its children.
-void end_children(pid_t shim) {
-  const auto text = read_file(fmt::format("/proc/{}/task/{}/children", shim, shim));
-  if (!text) return;
-  std::string_view rest = *text;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find(' '), rest.size());
-    const auto pid = parse_number(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    const UniqueFd process = pid ? try_open_pidfd(static_cast<pid_t>(*pid)) : UniqueFd();
-    if (process) ignored(send_signal(process.get(), SIGKILL), "one that has ended is what is wanted");
-  }
-}
-
-void end_shims(const DaemonPlaces& places) {
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator("/proc", error)) {
-    const std::string name = entry.path().filename().string();
-    const auto pid = parse_number(name);
-    if (!pid || !is_shim_of(places, name)) continue;
-    const UniqueFd process = try_open_pidfd(static_cast<pid_t>(*pid));
-    if (!process || !is_shim_of(places, name)) continue;
-    end_children(static_cast<pid_t>(*pid));
-    ignored(send_signal(process.get(), SIGKILL), "one that has ended is what is wanted");
-    has_ended_within(process.get(), kKillMax);
-  }
-}
-
 /// Removes the files that a daemon needs while it or a pod runs; images stay.
 Outcome clear_state(const DaemonPlaces& places) {
   SPILLWAY_TRY_VOID(unmount_below(places.base));
@@ -324,7 +247,7 @@ Result<Daemon> start_daemon(const DaemonPlaces& places, const DaemonSettings& se
         return *std::move(found);
       }
     }
-    end_process(found->process.get(), kDaemonEndMax);  // its containers keep running
+    end_process(found->process.get(), kDaemonEndMax);  // the daemon's containers keep running
   }
   if (is_of_earlier_boot(places)) SPILLWAY_TRY_VOID(clear_state(places));
   SPILLWAY_TRY_VOID(make_private_directory(places.temporary()));
@@ -341,7 +264,7 @@ Result<Daemon> start_daemon(const DaemonPlaces& places, const DaemonSettings& se
   if (!version) {
     const bool ended = has_ended_within(daemon.process.get(), Duration::zero());
     end_process(daemon.process.get(), kDaemonEndMax);
-    if (cancelled) return make_error(ErrorCode::kServiceUnavailable, "containerd: no longer wanted");
+    if (cancelled) return make_error(ErrorCode::kServiceUnavailable, "containerd: the start was cancelled");
     return not_started(places, ended ? "containerd has ended" : "containerd does not answer");
   }
   daemon.version = *std::move(version);

@@ -35,7 +35,7 @@ struct DaemonProcess {
 };
 
 std::string to_text(const DaemonProcess& process);
-/// nullopt: the text is no such record.
+/// nullopt: the text is not such a record.
 std::optional<DaemonProcess> parse_daemon_process(std::string_view text);
 
 /// Starts it, or takes over one that runs with the same configuration; one with another is ended first, and its
@@ -45,7 +45,7 @@ Result<Daemon> start_daemon(const DaemonPlaces& places, const DaemonSettings& se
                             const std::atomic<bool>& cancelled);
 
 inline constexpr Duration kDaemonStartMax = seconds(60);
-inline constexpr Duration kDaemonEndMax = seconds(10);  // then it is killed
+inline constexpr Duration kDaemonEndMax = seconds(10);  // time until the daemon is killed
 inline constexpr Duration kDaemonPoll = milliseconds(20);
 
 /// The daemon that an earlier process of this machine left running; nullopt: none runs.
@@ -55,7 +55,7 @@ std::optional<Daemon> find_daemon(const DaemonPlaces& places);
 /// stays mounted; its name is in the error.
 Outcome end_daemon(const DaemonPlaces& places, Daemon daemon);
 
-/// The same for one that an earlier process left, if it did; its containers end with it. Nothing is done where none
+/// Ends a daemon that an earlier process left, if there is one; its containers end with it. Nothing is done where none
 /// has been.
 Outcome end_left_daemon(const DaemonPlaces& places);
 

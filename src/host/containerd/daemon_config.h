@@ -36,7 +36,7 @@ struct DaemonSettings {
   std::string cni_programs;       // a directory
   std::string sandbox_image;
   std::string snapshotter = "overlayfs";
-  bool lowers_oom_scores = true;  // false: this process may not (CAP_SYS_RESOURCE)
+  bool lowers_oom_scores = true;  // false: this process may not lower OOM scores (CAP_SYS_RESOURCE)
 
   friend bool operator==(const DaemonSettings&, const DaemonSettings&) = default;
 };

@@ -32,7 +32,7 @@ const Json::Array& elements_of(const Json& document, std::string_view member) {
   return list == nullptr ? kNothing : *list;
 }
 
-/// "blobs/sha256/…" of "sha256:…"; empty: it is no digest.
+/// Path of a blob in the archive: "blobs/sha256/…" for "sha256:…"; empty: not a digest.
 std::string file_of(std::string_view digest) {
   constexpr std::string_view kAlgorithm = "sha256:";
   constexpr std::size_t kDigits = 64;
@@ -60,12 +60,12 @@ class Planner {
   }
 
  private:
-  /// Several images may name one file: its text counts each time.
+  /// The text of a file. Several images may name one file: its length counts each time.
   Result<std::string> text_of(const std::string& file) {
     SPILLWAY_TRY(text, read_(file));
     text_bytes_ += text.size();
     if (text_bytes_ > kImportTextBytesMax)
-      return invalid(file, "the archive's documents have more than {} MiB", kImportTextBytesMax >> 20U);
+      return invalid(file, "the archive's documents have more than {}Mi", kImportTextBytesMax >> 20U);
     return text;
   }
 
@@ -99,7 +99,7 @@ class Planner {
 
   Result<StoredBlob> need_blob(const Json& descriptor) {
     SPILLWAY_TRY(blob, find_blob(descriptor));
-    if (!blob) return invalid(file_of(descriptor.string_at({"digest"})), "it is missing in the archive");
+    if (!blob) return invalid(file_of(descriptor.string_at({"digest"})), "it is missing from the archive");
     return *std::move(blob);
   }
 
@@ -169,7 +169,7 @@ class Planner {
     return {};
   }
 
-  /// Layers are not compressed there: their digests are the configuration's diff_ids.
+  /// Docker's archives hold layers that are not compressed: their digests are the configuration's diff_ids.
   Outcome plan_docker(std::string_view name) {
     SPILLWAY_TRY(list, document("manifest.json"));
     const Json::Array* images = list.if_array();

@@ -28,15 +28,16 @@ using ReadArchived = std::function<Result<std::string>(const std::string& name)>
 struct PlannedBlob {
   StoredBlob blob;
   std::string file;   // a name in the archive; empty: `bytes`
-  std::string bytes;  // made here
+  std::string bytes;  // content that the import makes itself
 };
 
 struct ImportPlan {
-  std::vector<PlannedBlob> blobs;                          // each once, those that others refer to first
+  std::vector<PlannedBlob> blobs;                          // each blob once; those that others refer to come first
   std::vector<std::pair<std::string, StoredBlob>> images;  // full names, sorted
 };
 
-inline constexpr std::size_t kImportImagesMax = 1'000;                     // in one archive, named or not
+// images in one archive, with or without a name
+inline constexpr std::size_t kImportImagesMax = 1'000;
 inline constexpr std::size_t kImportDepthMax = 4;                          // indexes in indexes
 inline constexpr std::size_t kImportTextBytesMax = std::size_t{64} << 20;  // JSON that is parsed, repetitions too
 

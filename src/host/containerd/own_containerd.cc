@@ -21,8 +21,8 @@
 namespace spillway::host {
 namespace {
 
-constexpr std::string_view kFallbackFile = "90-spillway.conflist";  // any other configuration sorts before it
-constexpr Duration kImageSeenMax = seconds(20);                     // by the CRI plug-in, which is notified of it
+constexpr std::string_view kFallbackFile = "90-spillway.conflist";  // sorts behind any other configuration
+constexpr Duration kImageSeenMax = seconds(20);                     // time in which the CRI plug-in must know the image
 
 bool is_network_file(const std::filesystem::path& path) {
   const std::string extension = path.extension().string();

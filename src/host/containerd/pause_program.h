@@ -5,7 +5,7 @@
 
 namespace spillway::host {
 
-/// The bytes of a static executable; they live as long as the process.
+/// The bytes of the static executable; valid as long as the process runs.
 std::string_view pause_program();
 
 }  // namespace spillway::host

@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint64_t kTarRecord = 512;
 constexpr std::uint64_t kLongNameMax = 64 << 10;
 
-/// Text up to its first NUL.
+/// The text of a header field up to its first NUL.
 std::string_view text_at(std::string_view header, std::size_t at, std::size_t size) {
   const std::string_view field = header.substr(at, size);
   return field.substr(0, field.find('\0'));
@@ -136,7 +136,7 @@ Outcome TarArchive::index() {
 
 Result<std::string> TarArchive::read(const std::string& name, std::uint64_t offset, std::size_t bytes_max) const {
   const auto size = files_.find(name);
-  if (size == files_.end()) return Error{ErrorCode::kNotFound, "it is missing in the archive", name};
+  if (size == files_.end()) return Error{ErrorCode::kNotFound, "it is missing from the archive", name};
   const std::uint64_t left = size->second - std::min(offset, size->second);
   return read_at(offsets_.at(name) + offset, static_cast<std::size_t>(std::min<std::uint64_t>(left, bytes_max)));
 }

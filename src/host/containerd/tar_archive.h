@@ -28,7 +28,7 @@ class TarArchive {
 
   /// Bytes of a file from an offset on; fewer at its end. kNotFound: there is no such file.
   Result<std::string> read(const std::string& name, std::uint64_t offset, std::size_t bytes_max) const;
-  /// The whole file. kInvalid: it is longer than kTextBytesMax.
+  /// The whole text of a file. kInvalid: it is longer than kTextBytesMax.
   Result<std::string> read_text(const std::string& name) const;
 
  private:

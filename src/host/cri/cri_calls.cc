@@ -206,9 +206,9 @@ Result<std::optional<cgroups::CgroupDriver>> ask_cgroup_driver(const std::string
   grpc::ClientContext asks_config;
   limit_wait(asks_config);
   cri::RuntimeConfigResponse config;
-  const grpc::Status told = stub->RuntimeConfig(&asks_config, cri::Nothing(), &config);
-  if (told.ok()) return agent::driver_in_config(document_of(config));
-  if (told.error_code() != grpc::StatusCode::UNIMPLEMENTED) return no_answer(socket, told);
+  const grpc::Status configured = stub->RuntimeConfig(&asks_config, cri::Nothing(), &config);
+  if (configured.ok()) return agent::driver_in_config(document_of(config));
+  if (configured.error_code() != grpc::StatusCode::UNIMPLEMENTED) return no_answer(socket, configured);
   grpc::ClientContext asks_status;
   limit_wait(asks_status);
   cri::StatusRequest request;

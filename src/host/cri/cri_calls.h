@@ -22,7 +22,7 @@
 
 namespace spillway::host {
 
-/// Port: a container runtime that can be asked.
+/// Port: calls to a container runtime.
 class RuntimeCalls {
  public:
   using Answer = std::move_only_function<void(Result<api::Json>)>;
@@ -38,7 +38,7 @@ class CriCalls final : public RuntimeCalls {
  public:
   static constexpr std::size_t kUnderWayMax = 2'000;
 
-  /// `socket`: its path. Connects when it is first called.
+  /// `socket`: path of the runtime's socket. Connects at the first call.
   CriCalls(runtime::Loop& loop, const std::string& socket);
   /// Calls under way are dropped, unanswered.
   ~CriCalls() override;

@@ -44,20 +44,21 @@ Error error_of(std::string_view call, const grpc::Status& status) {
   const bool late = status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
   const bool other = status.error_code() == grpc::StatusCode::UNIMPLEMENTED;
   return {late ? ErrorCode::kTimeout : ErrorCode::kServiceUnavailable,
-          fmt::format("{}: {}{}", call, status.error_message(), other ? " (it speaks no CRI v1)" : ""),
+          fmt::format("{}: {}{}", call, status.error_message(), other ? " (it does not support CRI v1)" : ""),
           {}};
 }
 
 Outcome check_count(std::string_view what, int count) {
   if (static_cast<std::size_t>(count) <= CriClient::kListedMax) return {};
-  return make_error(ErrorCode::kInvalid, "{} {}, of which no more than {} are looked at", count, what,
+  return make_error(ErrorCode::kInvalid, "{} {}, of which no more than {} are read", count, what,
                     CriClient::kListedMax);
 }
 
 }  // namespace
 
 struct CriClient::Impl {
-  explicit Impl(const std::string& path, Duration timeout) : socket(path), round_timeout(timeout) {
+  Impl(const std::string& path, const std::string& image_path, Duration timeout)
+      : socket(path), round_timeout(timeout) {
     gpr_set_log_function([](gpr_log_func_args*) {});  // every status is reported by us
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(kAnswerBytesMax);
@@ -67,10 +68,13 @@ struct CriClient::Impl {
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     const auto channel = grpc::CreateCustomChannel("unix:" + path, grpc::InsecureChannelCredentials(), arguments);
     pods = cri::RuntimeService::NewStub(channel);
-    images = cri::ImageService::NewStub(channel);
+    images = cri::ImageService::NewStub(
+        image_path.empty()
+            ? channel
+            : grpc::CreateCustomChannel("unix:" + image_path, grpc::InsecureChannelCredentials(), arguments));
   }
 
-  /// One call; `start` makes it.
+  /// Makes one call, begun by `start`, and waits for its answer.
   template <typename Start>
   Outcome call(std::string_view name, Start start) {
     grpc::ClientContext context;
@@ -160,8 +164,8 @@ struct CriClient::Impl {
   grpc::ClientContext* under_way = nullptr;
 };
 
-CriClient::CriClient(const std::string& socket, Duration round_timeout)
-    : impl_(std::make_unique<Impl>(socket, round_timeout)) {}
+CriClient::CriClient(const std::string& socket, const std::string& image_socket, Duration round_timeout)
+    : impl_(std::make_unique<Impl>(socket, image_socket, round_timeout)) {}
 
 CriClient::~CriClient() = default;
 

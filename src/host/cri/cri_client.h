@@ -18,8 +18,10 @@ class CriClient {
   static constexpr Duration kRoundTimeout = seconds(10);
   static constexpr std::size_t kListedMax = 10'000;
 
-  /// `socket`: its path. Connects when it is first asked.
-  explicit CriClient(const std::string& socket, Duration round_timeout = kRoundTimeout);
+  /// `socket`: path of the runtime's socket. `image_socket`: path of the image service's; empty: the same. Connects at
+  /// the first call.
+  explicit CriClient(const std::string& socket, const std::string& image_socket = {},
+                     Duration round_timeout = kRoundTimeout);
   ~CriClient();
   CriClient(const CriClient&) = delete;
   CriClient& operator=(const CriClient&) = delete;

@@ -23,7 +23,7 @@ Json text_of(const Field& field, std::string value) {
   return field.type() == Field::TYPE_BYTES ? Json(api::encode_base64(value)) : Json(std::move(value));
 }
 
-/// One value of a field: `index` within a repeated one.
+/// The value of a field; `index` within a repeated one.
 Json value_of(const pb::Message& message, const Field& field, int index) {
   const pb::Reflection& of = *message.GetReflection();
   const bool alone = index == kAlone;

@@ -54,7 +54,7 @@ struct ImageService::Impl {
     images = cri::ImageService::NewStub(channel);
   }
 
-  /// One call; `start` makes it.
+  /// Makes one call, begun by `start`, and waits for its answer.
   template <typename Start>
   Outcome call(std::string_view name, Duration limit, Start start) {
     grpc::ClientContext context;

@@ -36,10 +36,10 @@ class ImageService {
   ImageService(const ImageService&) = delete;
   ImageService& operator=(const ImageService&) = delete;
 
-  /// Sorted by their first tag, then by id.
+  /// The images, sorted by their first tag, then by id.
   Result<std::vector<RuntimeImage>> list();
   Result<bool> has(const std::string& name);
-  /// The id of what was pulled.
+  /// Pulls an image; returns its id.
   Result<std::string> pull(const std::string& name);
   Outcome remove(const std::string& id);
   /// The image of the runtime's sandboxes; empty: the runtime does not report it.

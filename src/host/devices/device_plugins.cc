@@ -1,6 +1,7 @@
 #include "host/devices/device_plugins.h"
 
 #include "agent/devices/device_pool.h"
+#include "base/alive.h"
 #include "base/check.h"
 #include "base/unique_fd.h"
 #include "host/devices/device_plugin.grpc.pb.h"
@@ -34,7 +35,7 @@ constexpr std::chrono::seconds kConnectTimeout{10};
 constexpr std::chrono::seconds kCallTimeout{30};
 constexpr int kPluginMessageBytesMax = 16 << 20;
 
-/// The status as Go's gRPC prints it, which is what upstream's messages hold.
+/// The status in the format of Go's gRPC, as in upstream's messages.
 std::string text_of(const grpc::Status& status) {
   static constexpr std::array<std::string_view, 17> kNames{
       "OK",       "Canceled",       "Unknown",          "InvalidArgument",   "DeadlineExceeded",
@@ -80,7 +81,7 @@ Result<agent::DeviceGrant> grant_of(const v1beta1::AllocateResponse& response) {
   return grant;
 }
 
-/// Counts what gRPC's threads still have to finish. Thread: any.
+/// Counts calls that gRPC's threads have not finished. Thread: any.
 class InFlight {
  public:
   void enter() {
@@ -88,7 +89,7 @@ class InFlight {
     ++count_;
   }
 
-  void leave() {
+  void exit() {
     const std::scoped_lock lock(mutex_);
     if (--count_ == 0) none_.notify_all();
   }
@@ -110,7 +111,7 @@ struct Shared {
   InFlight in_flight;
 };
 
-/// One unary call under way; owned by its completion.
+/// A unary call under way; deleted by its completion.
 template <typename Request, typename Response>
 struct Call {
   grpc::ClientContext context;
@@ -209,7 +210,7 @@ struct DevicePlugins::Impl {
         checkpoints(on, directory.path(), log) {}
 
   ~Impl() {
-    alive.reset();
+    alive.end();
     if (listener) loop.unwatch_fd(listener.get());
     if (server) server->Shutdown(std::chrono::system_clock::time_point{});
     for (const auto& [id, cancel] : cancels) cancel();
@@ -246,23 +247,19 @@ struct DevicePlugins::Impl {
     if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
     log.warning("device plugin cannot connect", {{"error", errno_error(std::string(kSocketName), errno).text()}});
     loop.rewatch_fd(listener.get(), 0);
-    loop.at(loop.now().mono + kAcceptAgainAfter, [this, watch = std::weak_ptr(alive)] {
-      if (!watch.expired()) loop.rewatch_fd(listener.get(), POLLIN);
-    });
+    loop.at(loop.now().mono + kAcceptAgainAfter, alive.guard([this] { loop.rewatch_fd(listener.get(), POLLIN); }));
   }
 
   void start_server() {
     gpr_set_log_function([](gpr_log_func_args*) {});  // every status is reported by us
-    service = std::make_unique<RegistrationService>([this, watch = std::weak_ptr(alive)](Registered request) {
-      shared->loop.post([this, watch, request = std::move(request)] {
-        if (!watch.expired()) on_register(request);
-      });
+    service = std::make_unique<RegistrationService>([this, watch = alive.ref()](Registered request) {
+      shared->loop.post(watch.guard([this, request = std::move(request)] { on_register(request); }));
     });
     grpc::ServerBuilder builder;
     builder.RegisterService(service.get());
     builder.SetMaxReceiveMessageSize(1 << 16);
     server = builder.BuildAndStart();
-    SPILLWAY_CHECK(server != nullptr);  // without a port nothing of the machine's can be in its way
+    SPILLWAY_CHECK(server != nullptr);  // cannot fail: without a TCP port there is nothing that could be in use
   }
 
   void on_register(const Registered& request) {
@@ -310,16 +307,12 @@ struct DevicePlugins::Impl {
   }
 
   void listen_to(agent::PluginId id, Plugin& plugin) {
-    const auto listed = [this, held = shared, watch = std::weak_ptr(alive), id] {
-      held->loop.post([this, watch, id] {
-        if (!watch.expired()) on_listed(id);
-      });
+    const auto listed = [this, held = shared, watch = alive.ref(), id] {
+      held->loop.post(watch.guard([this, id] { on_listed(id); }));
     };
-    const auto ended = [this, held = shared, watch = std::weak_ptr(alive), id](const grpc::Status& status) {
-      held->loop.post([this, watch, id, why = text_of(status)] {
-        if (!watch.expired()) on_ended(id, why);
-      });
-      held->in_flight.leave();
+    const auto ended = [this, held = shared, watch = alive.ref(), id](const grpc::Status& status) {
+      held->loop.post(watch.guard([this, id, why = text_of(status)] { on_ended(id, why); }));
+      held->in_flight.exit();
     };
     shared->in_flight.enter();
     plugin.stream = std::make_shared<DeviceStream>(listed, ended);
@@ -357,10 +350,9 @@ struct DevicePlugins::Impl {
   void call(agent::PluginId id, std::chrono::seconds timeout, Request request, Start start, Then then) {
     const auto plugin = plugins.find(id);
     if (plugin == plugins.end()) {
-      loop.post([watch = std::weak_ptr(alive), then]() mutable {
-        if (watch.expired()) return;
+      loop.post(alive.guard([then]() mutable {
         then(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the device plugin has stopped"), Response());
-      });
+      }));
       return;
     }
     const auto pending = std::make_shared<Call<Request, Response>>();
@@ -372,13 +364,12 @@ struct DevicePlugins::Impl {
     cancels[number] = [pending] { pending->context.TryCancel(); };
     shared->in_flight.enter();
     start(*plugin->second.stub, &pending->context, &pending->request, &pending->response,
-          [this, held = shared, watch = std::weak_ptr(alive), pending, number, then](const grpc::Status& status) {
-            held->loop.post([this, watch, pending, number, then, status]() mutable {
-              if (watch.expired()) return;
+          [this, held = shared, watch = alive.ref(), pending, number, then](const grpc::Status& status) {
+            held->loop.post(watch.guard([this, pending, number, then, status]() mutable {
               cancels.erase(number);
               then(status, pending->response);
-            });
-            held->in_flight.leave();
+            }));
+            held->in_flight.exit();
           });
   }
 
@@ -445,7 +436,7 @@ struct DevicePlugins::Impl {
   Receiver& receiver;
   telemetry::Log log;
   CheckpointFiles checkpoints;
-  std::shared_ptr<bool> alive = std::make_shared<bool>(true);
+  Alive alive;
   std::shared_ptr<Shared> shared = std::make_shared<Shared>(loop);
   UniqueFd listener;
   std::unique_ptr<RegistrationService> service;

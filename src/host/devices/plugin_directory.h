@@ -1,5 +1,5 @@
-// The directory where device plugins and the agent meet: sockets, and the agent's checkpoint of who has which device.
-// Thread: loop. The checkpoint is written by CheckpointFiles. Source: Kubernetes docs, "Device Plugins".
+// The directory where device plugins and the agent meet: sockets, and the agent's checkpoint of the devices and their
+// holders. Thread: loop. The checkpoint is written by CheckpointFiles. Source: Kubernetes docs, "Device Plugins".
 #pragma once
 
 #include "base/error.h"
@@ -23,7 +23,7 @@ class PluginDirectory {
   std::string path_of(std::string_view name) const;
   void remove_socket(std::string_view name) const;
 
-  /// nullopt: there is none that can be read.
+  /// The text of the checkpoint; nullopt: no readable one exists.
   std::optional<std::string> checkpoint() const;
 
  private:

@@ -64,7 +64,7 @@ DirectoryWalk::DirectoryWalk(DirectoryWalk&&) noexcept = default;
 DirectoryWalk& DirectoryWalk::operator=(DirectoryWalk&&) noexcept = default;
 
 bool DirectoryWalk::step(std::size_t files_max) {
-  for (std::size_t looked = 0; looked < files_max && !impl_->open.empty(); ++looked) {
+  for (std::size_t seen = 0; seen < files_max && !impl_->open.empty(); ++seen) {
     DIR* here = impl_->open.back().get();
     const dirent* entry = ::readdir(here);  // NOLINT(concurrency-mt-unsafe): a stream of our own
     if (entry == nullptr) {

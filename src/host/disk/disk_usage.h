@@ -27,7 +27,7 @@ struct DirectoryUsage {
   friend bool operator==(const DirectoryUsage&, const DirectoryUsage&) = default;
 };
 
-/// One directory, a few files at a time. May block; not for the loop.
+/// Measures one directory, a few files at a time. May block; not for the loop.
 class DirectoryWalk {
  public:
   explicit DirectoryWalk(const std::string& path);
@@ -84,7 +84,7 @@ class DiskUsage {
   bool walking_ = false;
   std::optional<Instant> ended_;
   std::optional<runtime::Loop::TimerId> timer_;
-  BlockingThread thread_;  // last: its results touch the rest
+  BlockingThread thread_;  // last: its results use the other members
 };
 
 }  // namespace spillway::host

@@ -72,7 +72,7 @@ class FsProbe {
   Now begun_;  // when the last call began
   std::vector<Waiter> waiters_;
   std::shared_ptr<Handover> handover_ = std::make_shared<Handover>();
-  BlockingThread thread_;  // last: its results touch the rest
+  BlockingThread thread_;  // last: its results use the other members
 };
 
 }  // namespace spillway::host

@@ -12,7 +12,7 @@ CheckpointFiles::CheckpointFiles(runtime::Loop& loop, std::string directory, tel
     : directory_(std::move(directory)), log_(std::move(log)), thread_(std::make_unique<BlockingThread>(loop, 1)) {}
 
 CheckpointFiles::~CheckpointFiles() {
-  thread_.reset();  // waits for the file at hand, at most a second
+  thread_.reset();  // waits at most a second for the file being written
   for (const auto& [file, text] : waiting_) report(file, replace_file(directory_ + "/" + file, text));
 }
 

@@ -16,12 +16,12 @@ namespace spillway::host {
 class CheckpointFiles {
  public:
   CheckpointFiles(runtime::Loop& loop, std::string directory, telemetry::Log log);
-  /// Writes what still waits.
+  /// Writes the checkpoints that wait.
   ~CheckpointFiles();
   CheckpointFiles(const CheckpointFiles&) = delete;
   CheckpointFiles& operator=(const CheckpointFiles&) = delete;
 
-  /// `file`: a plain name. What fails is logged.
+  /// `file`: a name without directories. Failures are logged.
   void save(const std::string& file, std::string text);
 
  private:
@@ -31,7 +31,7 @@ class CheckpointFiles {
   std::string directory_;
   telemetry::Log log_;
   std::map<std::string, std::string> waiting_;  // by file
-  std::unique_ptr<BlockingThread> thread_;      // last: its results touch the rest
+  std::unique_ptr<BlockingThread> thread_;      // last: its results use the other members
 };
 
 }  // namespace spillway::host

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint32_t kChanges =
     IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
-constexpr Duration kSettling = milliseconds(50);
+constexpr Duration kDebounce = milliseconds(50);
 
 Result<std::string> read_text(const std::string& file) {
   const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a pipe must not hold us
@@ -74,7 +74,7 @@ agent::StaticManifests read_manifests(const std::string& path, ManifestFiles::Pa
   }
   for (const std::string& file : *files) {
     const Result<std::string> text = read_text(file);
-    if (!text && text.error().code == ErrorCode::kNotFound) continue;  // removed since it was listed
+    if (!text && text.error().code == ErrorCode::kNotFound) continue;  // the file was removed after it was listed
     manifests.files.push_back({file, text ? parse(file, *text) : Result<api::Json>(text.error())});
   }
   return manifests;
@@ -98,7 +98,7 @@ void ManifestFiles::watch() {
   std::error_code error;
   const fs::path path = fs::absolute(options_.path, error);
   const fs::path directory = fs::is_directory(path, error) ? path : path.parent_path();
-  // The same one again is no error; one that is not there yet is tried again with the next reading.
+  // Watching a directory twice is no error. One that does not exist yet is watched from the next reading on.
   if (::inotify_add_watch(inotify_.get(), directory.c_str(), kChanges) < 0) return;
 }
 
@@ -106,7 +106,7 @@ void ManifestFiles::on_change() {
   std::array<char, 4096> events{};
   while (::read(inotify_.get(), events.data(), events.size()) > 0) {
   }
-  arm(kSettling);
+  arm(kDebounce);
 }
 
 void ManifestFiles::arm(Duration delay) {
@@ -118,14 +118,14 @@ void ManifestFiles::arm(Duration delay) {
 }
 
 void ManifestFiles::read() {
-  watch();  // first, so that no later change is missed
+  watch();  // watching begins first, so that no later change is missed
   if (thread_.busy()) {
     again_ = true;
     return;
   }
   const bool queued = thread_.submit([this, path = options_.path, parse = options_.parse]() -> runtime::Loop::Task {
     return [this, manifests = read_manifests(path, parse)] {
-      arm(std::exchange(again_, false) ? kSettling : options_.period);
+      arm(std::exchange(again_, false) ? kDebounce : options_.period);
       listener_(manifests);
     };
   });

@@ -52,7 +52,7 @@ class ManifestFiles {
   UniqueFd inotify_;
   std::optional<runtime::Loop::TimerId> timer_;
   bool again_ = false;     // something changed while a reading was under way
-  BlockingThread thread_;  // last: its results touch the rest
+  BlockingThread thread_;  // last: its results use the other members
 };
 
 /// The present manifests. A path that does not exist holds no files.

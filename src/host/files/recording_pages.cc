@@ -35,7 +35,7 @@ api::Response refusal_of(const Error& error) {
 }
 
 Error no_such_segment() {
-  return make_error(ErrorCode::kNotFound, "the recording has no such segment: it may be gone since it was listed");
+  return make_error(ErrorCode::kNotFound, "the recording has no such segment: it may have been removed since the list");
 }
 
 std::optional<Asked> read_path(std::string_view path) {
@@ -56,7 +56,7 @@ std::string name_of(const std::string& path) {
   return std::to_string(recording_segment_number(path).value_or(0));
 }
 
-/// The existing segments, the latest of them if there are more than are shown.
+/// The segments as JSON: only the latest ones, if there are too many.
 api::Json segments_json(const std::string& directory) {
   api::Json list = api::Json::array();
   const auto paths = recording_segments(directory);
@@ -138,8 +138,8 @@ void RecordingPages::get(std::string_view path, Answer answer) {
                                         "directory cannot be written")));
   }
   if (waiting_->answers.size() >= kWaitingMax) {
-    return answer(
-        refusal_of(make_error(ErrorCode::kTooManyRequests, "the recording is being fetched by others; ask again")));
+    return answer(refusal_of(
+        make_error(ErrorCode::kTooManyRequests, "other clients are fetching the recording; try again later")));
   }
   const std::uint64_t id = ++waiting_->last;
   waiting_->answers.emplace(id, std::move(answer));

@@ -48,7 +48,7 @@ class RecordingRing final : public recording::Sink {
   /// Makes the directory; segments of earlier processes count against the bound. kInvalid: it cannot be made, is a link
   /// or belongs to another user.
   static Result<std::unique_ptr<RecordingRing>> open(Options options);
-  /// Writes what waits.
+  /// Writes the records that wait.
   ~RecordingRing() override;
   RecordingRing(const RecordingRing&) = delete;
   RecordingRing& operator=(const RecordingRing&) = delete;
@@ -119,7 +119,7 @@ std::vector<std::string> recording_copies(const std::string& directory);
 std::string recording_copy(const std::string& directory, const std::string& name);
 /// The number in a segment's path; nullopt: the path is not a segment's.
 std::optional<std::uint64_t> recording_segment_number(const std::string& path);
-/// The bytes of a recording or a segment, as long as it is when it is opened. kNotFound: it is gone. kInvalid: no
+/// The bytes of a recording or a segment, up to its length when it is opened. kNotFound: it was removed. kInvalid: no
 /// ordinary file, or longer than `bytes_max`.
 Result<std::string> read_recording_file(const std::string& path, std::int64_t bytes_max);
 

@@ -48,11 +48,8 @@ struct BlockingThread::Shared {
 };
 
 BlockingThread::BlockingThread(runtime::Loop& loop, std::size_t queue_max)
-    : loop_(loop),
-      queue_max_(queue_max),
-      shared_(std::make_shared<Shared>(loop)),
-      alive_(std::make_shared<bool>(true)) {
-  shared_->wrap = [this, alive = std::weak_ptr(alive_)](runtime::Loop::Task after) -> runtime::Loop::Task {
+    : loop_(loop), queue_max_(queue_max), shared_(std::make_shared<Shared>(loop)) {
+  shared_->wrap = [this, alive = alive_.ref()](runtime::Loop::Task after) -> runtime::Loop::Task {
     return [this, alive, after = std::move(after)]() mutable {
       if (alive.expired()) return;
       if (after) after();
@@ -68,7 +65,7 @@ BlockingThread::BlockingThread(runtime::Loop& loop, std::size_t queue_max)
 }
 
 BlockingThread::~BlockingThread() {
-  alive_.reset();
+  alive_.end();
   queue_.clear();
   shared_->stop = true;
   shared_->ready.release();

@@ -3,6 +3,7 @@
 // the thread and may touch only what they own.
 #pragma once
 
+#include "base/alive.h"
 #include "runtime/loop.h"
 
 #include <cstddef>
@@ -14,7 +15,7 @@ namespace spillway::host {
 
 class BlockingThread {
  public:
-  /// Runs on the thread; what it returns runs on the loop.
+  /// Runs on the thread; the task that it returns runs on the loop.
   using Job = std::move_only_function<runtime::Loop::Task()>;
 
   BlockingThread(runtime::Loop& loop, std::size_t queue_max);
@@ -40,7 +41,7 @@ class BlockingThread {
   std::deque<Job> queue_;
   bool busy_ = false;
   std::shared_ptr<Shared> shared_;
-  std::shared_ptr<bool> alive_;
+  Alive alive_;
 };
 
 }  // namespace spillway::host

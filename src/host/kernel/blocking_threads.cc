@@ -21,7 +21,7 @@ bool BlockingThreads::submit(BlockingThread::Job job) {
 }
 
 bool BlockingThreads::give(BlockingThread& thread, BlockingThread::Job job) {
-  return thread.submit([this, &thread, alive = std::weak_ptr(alive_), job = std::move(job)]() mutable {
+  return thread.submit([this, &thread, alive = alive_.ref(), job = std::move(job)]() mutable {
     return runtime::Loop::Task([this, &thread, alive, after = job()]() mutable {
       if (after) after();
       if (!alive.expired()) on_done(thread);

@@ -2,6 +2,7 @@
 // BlockingThread.
 #pragma once
 
+#include "base/alive.h"
 #include "host/kernel/blocking_thread.h"
 #include "runtime/loop.h"
 
@@ -28,7 +29,7 @@ class BlockingThreads {
   std::size_t queue_max_;
   std::deque<BlockingThread::Job> queue_;
   std::deque<BlockingThread> threads_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Alive alive_;
 };
 
 }  // namespace spillway::host

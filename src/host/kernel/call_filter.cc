@@ -123,7 +123,7 @@ sock_filter allow_it() {
   return BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 }
 
-/// The next statement if they are equal, else `otherwise` more.
+/// Continues with the next statement if the values are equal; else skips `otherwise` more.
 sock_filter if_equal(std::uint32_t value, std::uint8_t otherwise) {
   return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, otherwise);
 }

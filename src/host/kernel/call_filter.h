@@ -15,11 +15,11 @@ namespace spillway::host {
 /// Empty for an architecture without a filter.
 std::vector<sock_filter> default_call_filter(std::uint64_t capabilities);
 
-/// One rule of the filter, for tests and for people.
+/// One rule of the filter, for tests and debug output.
 struct CallRule {
   long call;
   const char* name;
-  int lifted_by;  // the capability that makes it allowed; kNever: nothing does
+  int lifted_by;  // capability that allows the call; kNever: none does
 };
 
 inline constexpr int kNever = -1;

@@ -17,7 +17,7 @@ namespace spillway::host {
 /// Reads like read_file(), by a name in an open directory.
 Result<std::string> read_file_at(int directory, const std::string& name);
 
-/// Writes `text` in one write(2) into a file that exists.
+/// Writes `text` in one write(2) into an existing file.
 Outcome write_file_at(int directory, const std::string& name, std::string_view text);
 
 /// A file that is read again and again through one descriptor: no open(), no allocation.

@@ -22,17 +22,17 @@ inline constexpr unsigned long kPlainFiles = MS_NOSUID | MS_NODEV | MS_NOEXEC;
 
 struct MountStep {
   enum class Kind {
-    kFolder,      // makes `target`; one that is there is no error
-    kFile,        // makes an empty file, the same
+    kFolder,      // makes the directory `target`; it may exist already
+    kFile,        // makes the empty file `target`; it may exist already
     kLink,        // makes a symbolic link to `source`
     kMount,       // a new file system of `type` with `flags` and `options`
     kBind,        // `source` with everything that is mounted below it
     kMove,        // the detached mount `fd`
-    kPlace,       // the same; directories on the way and `target` itself are made; no link is followed on the way
-    kShift,       // the mount at `source`, which is there no more then
+    kPlace,       // as kFolder; directories on the way and `target` itself are made; no link is followed on the way
+    kShift,       // moves the mount from `source` to `target`
     kProtect,     // adds `attributes` to the mount at `target`; mounts below it keep theirs
-    kProtectAll,  // and to all below it
-    kUnprotect,   // takes them away from the mount at `target`
+    kProtectAll,  // as kProtect, for all mounts below as well
+    kUnprotect,   // removes these attributes from the mount at `target`
   };
 
   Kind kind = Kind::kFolder;

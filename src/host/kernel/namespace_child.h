@@ -35,7 +35,7 @@ class NamespaceChild {
 
   /// `name`: as in /proc/PID/ns.
   Result<UniqueFd> open(const char* name) const;
-  /// The root directory that it sees.
+  /// The root directory as the child sees it.
   Result<UniqueFd> root() const;
   /// Maps user and group ids 0 and up of its user namespace to `count` ids of ours from `first` on.
   Outcome map_ids(std::uint32_t first, std::uint32_t count) const;

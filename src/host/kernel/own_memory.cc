@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t kKilobyte = 1024;
 constexpr std::uint64_t kGuardBytes = 4096;
 
-/// The number behind the name of a line such as "VmRSS:   12 kB"; 0: there is none.
+/// The number behind the name of a line such as "VmRSS:   12 kB"; 0: the line does not exist.
 std::uint64_t number_behind(std::string_view line, std::string_view name) {
   line.remove_prefix(name.size());
   line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));

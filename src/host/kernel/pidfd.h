@@ -16,15 +16,15 @@ namespace spillway::host {
 UniqueFd try_open_pidfd(pid_t pid) noexcept;
 bool try_send_signal(int pidfd, int signal) noexcept;
 
-/// kNotFound: there is no such process (any more).
+/// kNotFound: the process does not exist (any more).
 Result<UniqueFd> open_pidfd(pid_t pid);
 
-/// kNotFound: it is gone. kForbidden: it is not ours to signal.
+/// kNotFound: the process has ended. kForbidden: this process may not signal it.
 Outcome send_signal(int pidfd, int signal);
 
 struct ProcessEnd {
   std::int32_t exit_code = 0;  // 128 + signal if killed
-  std::int32_t signal = 0;     // 0: it exited by itself
+  std::int32_t signal = 0;     // 0: the process exited by itself
 };
 
 /// Collects a child that has ended; nullopt while it runs. Errors: not our child.

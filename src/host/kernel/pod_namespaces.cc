@@ -40,7 +40,7 @@ Error describe_failure(const ConfinedView& view, const NamespaceChild::Failure& 
       return errno_error("host name of the pod", failure.error);
     case kViewUsers:
       return errno_error(failure.error == ENOSPC
-                             ? "user namespace (/proc/sys/user/max_user_namespaces says how many there may be)"
+                             ? "user namespace (the maximum is in /proc/sys/user/max_user_namespaces)"
                              : "user namespace",
                          failure.error);
     default:

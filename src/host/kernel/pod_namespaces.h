@@ -21,7 +21,7 @@ namespace spillway::host {
 struct ConfinedView {
   int root = -1;  // a mount namespace
   std::vector<MountStep> mounts;
-  std::uint32_t first_id = 0;  // one of our ids; the pod's 0
+  std::uint32_t first_id = 0;  // id of this machine that is the pod's id 0
   std::string hostname;        // empty: the machine's
 };
 
@@ -60,7 +60,7 @@ class PodNamespaces {
 
   bool has_network() const { return static_cast<bool>(parts_.network); }
 
-  /// Borrowed: to be entered while still root. Without those of the view.
+  /// The namespaces to enter while still root, without the view's; borrowed.
   std::vector<int> fds() const;
 
   /// The mount namespace of the view, borrowed; -1: none. A process that has entered the user namespace may no longer

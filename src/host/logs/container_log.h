@@ -32,7 +32,7 @@ struct LogRecord {
   friend bool operator==(const LogRecord&, const LogRecord&) = default;
 };
 
-/// A line of a log file without its line end; nullopt if it is none.
+/// Parses a line of a log file without its line end; nullopt if it is malformed.
 std::optional<LogRecord> parse_log_record(std::string_view line);
 
 /// RFC 3339 with nine digits of fraction.
@@ -45,7 +45,7 @@ class LogFramer {
 
   /// Appends the records that are complete now to `out`.
   void add(std::string_view bytes, WallTime at, std::string& out);
-  /// The stream has ended: what is left is a line.
+  /// The stream has ended: an incomplete line is written as a line.
   void finish(WallTime at, std::string& out);
 
  private:

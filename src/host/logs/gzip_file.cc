@@ -21,7 +21,7 @@ constexpr std::size_t kGzipBlockBytes = std::size_t{64} * 1024;
 
 }  // namespace
 
-Outcome gzip_file(const std::string& path, mode_t mode, const std::function<bool()>& go_on) {
+Outcome gzip_file(const std::string& path, mode_t mode, const std::function<bool()>& may_continue) {
   const std::string unfinished = fmt::format("{}{}", path, kUnfinishedEnd);
   const UniqueFd from(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!from) return errno_error(path, errno);
@@ -29,10 +29,10 @@ Outcome gzip_file(const std::string& path, mode_t mode, const std::function<bool
   if (!to) return errno_error(unfinished, errno);
   const std::unique_ptr<gzFile_s, int (*)(gzFile)> packed(::gzdopen(to.get(), "wb1"), ::gzclose);
   if (!packed) return errno_error(unfinished, ENOMEM);
-  static_cast<void>(to.release());          // closed with it
+  static_cast<void>(to.release());          // closed by gzclose()
   std::array<char, kGzipBlockBytes> block;  // NOLINT(cppcoreguidelines-pro-type-member-init)
   while (true) {
-    if (go_on && !go_on()) {
+    if (may_continue && !may_continue()) {
       ::unlink(unfinished.c_str());
       return {};
     }

@@ -18,8 +18,8 @@
 namespace spillway::host {
 namespace {
 
-constexpr Duration kLookEvery = milliseconds(250);
-/// The first pause for a client that takes too little; each further one is twice as long, up to kLookEvery.
+constexpr Duration kCheckInterval = milliseconds(250);
+/// The first pause for a client that takes too little; each further one is twice as long, up to kCheckInterval.
 constexpr Duration kPauseMin = milliseconds(4);
 
 api::Response text_response(int status, std::string body) {
@@ -55,7 +55,7 @@ bool has_bytes(int fd) {
 
 }  // namespace
 
-/// The log up to the moment it was opened, on its way through the thread and back.
+/// The part of a log that existed when it was opened; moves to the thread and back with each slice.
 struct LogReader::Stored {
   std::string path;
   LogQuery query;
@@ -151,13 +151,13 @@ void LogReader::advance(StreamId id) {
   const auto found = streams_.find(id);
   if (found == streams_.end()) return;
   const std::shared_ptr<api::ResponseSink> sink = found->second.sink;
-  if (!sink->write(std::make_shared<const std::string>())) return end(id);  // the client has gone
+  if (!sink->write(std::make_shared<const std::string>())) return end(id);  // the client has disconnected
   const auto still = streams_.find(id);
   if (still == streams_.end()) return;
   Stream& stream = still->second;
   const std::size_t waiting = api::waiting_bytes(*sink);
   if (waiting > (stream.stage == Stage::kEnding ? kWaitingBytesLow : kWaitingBytesHigh)) {
-    stream.pause = std::clamp(2 * stream.pause, kPauseMin, kLookEvery);
+    stream.pause = std::clamp(2 * stream.pause, kPauseMin, kCheckInterval);
     return arm(id, stream, stream.pause);
   }
   stream.pause = Duration::zero();
@@ -210,7 +210,7 @@ Duration LogReader::wait_after_reading(Stream& stream, std::optional<std::size_t
   if (has_more) return Duration::zero();
   const bool is_done = !bytes || stream.printer->is_full();
   if (!is_done && !is_same_file(stream.file.get(), stream.path)) return turn_over(stream);
-  if (!is_done && !stream.ended) return kLookEvery;
+  if (!is_done && !stream.ended) return kCheckInterval;
   stream.stage = Stage::kEnding;
   return Duration::zero();
 }
@@ -219,7 +219,7 @@ Duration LogReader::wait_after_reading(Stream& stream, std::optional<std::size_t
 /// is read once more then, because it was read before the rotation was noticed. Returns the time until the next read.
 Duration LogReader::turn_over(Stream& stream) {
   UniqueFd next(::open(stream.path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!stream.ended && !(next && has_bytes(next.get()))) return kLookEvery;
+  if (!stream.ended && !(next && has_bytes(next.get()))) return kCheckInterval;
   if (!std::exchange(stream.turned, true)) return Duration::zero();
   stream.turned = false;
   stream.file = std::move(next);

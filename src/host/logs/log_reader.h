@@ -66,14 +66,14 @@ class LogReader {
     std::shared_ptr<api::ResponseSink> sink;
     Stage stage = Stage::kStored;
     bool answered = false;              // the stream has begun
-    std::unique_ptr<Stored> stored;     // kStored: null while a slice of it is being read
+    std::unique_ptr<Stored> stored;     // kStored: null while the thread reads a slice
     std::optional<LogPrinter> printer;  // kFollowing
     UniqueFd file;
     UniqueFd inotify;
     std::optional<runtime::Loop::TimerId> timer;
-    Duration pause = Duration::zero();  // the last one for a client that takes too little
-    bool turned = false;                // another file has its name, and nothing in it yet when last seen
-    bool ended = false;                 // the container was seen ended: what is read now is the last
+    Duration pause = Duration::zero();  // last pause for a client that reads slowly
+    bool turned = false;                // another file has the log's name, and was empty at the last read
+    bool ended = false;                 // the container has ended: the present read is the last one
   };
 
   static Result<Slice> read_slice(std::unique_ptr<Stored> stored);

@@ -66,7 +66,7 @@ Result<off_t> next_line(int fd, const std::string& name, off_t at, off_t end) {
 Result<LogSource> LogSource::open(const std::string& path, std::optional<std::int64_t> tail_lines) {
   LogSource source;
   std::size_t bytes = 0;
-  // The line end before the first wanted line is looked for.
+  // Counts line ends from the end, up to the one before the first wanted line.
   std::int64_t line_ends = tail_lines ? std::max<std::int64_t>(0, *tail_lines) + 1 : 0;
   for (int number = 0; number < kPartsMax && bytes < kBytesMax; ++number) {
     Part part;

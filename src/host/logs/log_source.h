@@ -37,7 +37,7 @@ class LogSource {
     off_t end = 0;
   };
 
-  std::vector<Part> parts_;  // newest first; parts that have been read are gone, except the newest
+  std::vector<Part> parts_;  // newest first; parts that have been read are removed, except the newest
 };
 
 }  // namespace spillway::host

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kDigitsMax = 9;  // a number that fits with room to count on
 
-/// 0: none of its files is a log.
+/// The number of the next attempt after those with logs in the folder; 0: it has no log.
 std::int32_t attempt_after(const fs::path& folder) {
   std::int32_t next = 0;
   std::error_code error;

@@ -32,7 +32,7 @@ using Octets = std::span<const std::uint8_t>;
 
 struct Attribute {
   std::uint16_t type = 0;
-  Octets whole;  // with its header
+  Octets whole;  // the message with its header
   Octets body;
 };
 
@@ -177,14 +177,14 @@ class Netlink {
   std::vector<std::uint8_t> buffer_;
 };
 
-Result<std::vector<Found>> stale_entries(Netlink& netlink, const network::FlowJudge& judge) {
+Result<std::vector<Found>> stale_entries(Netlink& netlink, const network::FlowCheck& check) {
   std::vector<Found> stale;
   std::size_t read = 0;
   SPILLWAY_TRY_VOID(netlink.send(request(IPCTNL_MSG_CT_GET, NLM_F_DUMP, AF_UNSPEC, {})));
   SPILLWAY_TRY(code, netlink.receive([&](Octets message) {
     if (++read > kEntriesMax) return;
     auto found = udp_entry(message);
-    if (found && judge.is_stale(found->flow)) stale.push_back(*std::move(found));
+    if (found && check.is_stale(found->flow)) stale.push_back(*std::move(found));
   }));
   if (code != 0) return errno_error("connection table", code);
   return stale;
@@ -192,10 +192,10 @@ Result<std::vector<Found>> stale_entries(Netlink& netlink, const network::FlowJu
 
 }  // namespace
 
-Result<std::size_t> delete_stale_flows(const network::FlowJudge& judge) {
-  if (judge.empty()) return std::size_t{0};
+Result<std::size_t> delete_stale_flows(const network::FlowCheck& check) {
+  if (check.empty()) return std::size_t{0};
   SPILLWAY_TRY(netlink, Netlink::open());
-  SPILLWAY_TRY(stale, stale_entries(netlink, judge));
+  SPILLWAY_TRY(stale, stale_entries(netlink, check));
   std::size_t deleted = 0;
   for (const Found& each : stale) {
     SPILLWAY_TRY_VOID(netlink.send(request(IPCTNL_MSG_CT_DELETE, NLM_F_ACK, each.family, each.identity)));

@@ -10,6 +10,6 @@
 namespace spillway::host {
 
 /// Returns the number of deleted entries. Bounds: a million entries are read. An entry that ends meanwhile is no error.
-Result<std::size_t> delete_stale_flows(const network::FlowJudge& judge);
+Result<std::size_t> delete_stale_flows(const network::FlowCheck& check);
 
 }  // namespace spillway::host

@@ -95,20 +95,20 @@ void RuleLoader::load(std::vector<network::RuleChange> changes, std::function<vo
     for (const network::RuleChange& change : changes) commands += network::change_text(change);
     return [done, outcome = run_commands(commands)] { done(outcome); };
   });
-  if (!queued) done(make_error(ErrorCode::kServiceUnavailable, "nftables: too many changes wait"));
+  if (!queued) done(make_error(ErrorCode::kServiceUnavailable, "nftables: too many changes are waiting to be loaded"));
 }
 
 void RuleLoader::remove(std::function<void(Outcome)> done) {
   const bool queued =
       thread_.submit([done]() -> runtime::Loop::Task { return [done, outcome = remove_rules()] { done(outcome); }; });
-  if (!queued) done(make_error(ErrorCode::kServiceUnavailable, "nftables: too many changes wait"));
+  if (!queued) done(make_error(ErrorCode::kServiceUnavailable, "nftables: too many changes are waiting to be loaded"));
 }
 
-void RuleLoader::delete_flows(std::shared_ptr<const network::FlowJudge> judge,
+void RuleLoader::delete_flows(std::shared_ptr<const network::FlowCheck> check,
                               std::function<void(Result<std::size_t>)> done) {
-  // A full queue: the next change of endpoints asks again.
-  (void)thread_.submit([judge = std::move(judge), done = std::move(done)]() -> runtime::Loop::Task {
-    return [done, deleted = delete_stale_flows(*judge)] { done(deleted); };
+  // If the queue is full, the next change of endpoints submits the check again.
+  (void)thread_.submit([check = std::move(check), done = std::move(done)]() -> runtime::Loop::Task {
+    return [done, deleted = delete_stale_flows(*check)] { done(deleted); };
   });
 }
 

@@ -28,7 +28,7 @@ class RuleLoader {
 
   /// Deletes the UDP entries of the connection table that `judge` classifies as stale; entries that cannot be read or
   /// deleted stay. `done` gets the number of deleted entries.
-  void delete_flows(std::shared_ptr<const network::FlowJudge> judge, std::function<void(Result<std::size_t>)> done);
+  void delete_flows(std::shared_ptr<const network::FlowCheck> check, std::function<void(Result<std::size_t>)> done);
 
   /// Addresses of the interfaces of this machine, without prefixes.
   void read_addresses(std::function<void(std::vector<std::string>)> done);

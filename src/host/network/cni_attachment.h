@@ -31,7 +31,7 @@ struct CniAttachment {
   api::Json result;           // the answer to ADD; null: ADD has not ended
 
   std::string text() const;
-  /// kInvalid: it is no such text.
+  /// kInvalid: not written by text().
   static Result<CniAttachment> parse(std::string_view text);
 };
 

@@ -117,7 +117,7 @@ Result<pid_t> start(const PluginCall& call, const std::array<int, 3>& standard) 
   return pid;
 }
 
-/// Reads all that is there. False: the other end is closed.
+/// Reads all available bytes. False: the other end is closed.
 bool drain(int fd, std::string& into, std::size_t output_max) {
   std::array<char, 16384> part{};
   while (into.size() <= output_max) {
@@ -172,7 +172,7 @@ Result<PluginAnswer> call_plugin(const PluginCall& call) {
     if (wait[1].revents != 0 && !drain(output.read.get(), answer.output, call.output_max)) output.read.reset();
     if (wait[2].revents != 0 && !drain(errors.read.get(), answer.errors, call.output_max)) errors.read.reset();
     if (std::max(answer.output.size(), answer.errors.size()) > call.output_max) {
-      return make_error(ErrorCode::kInternalError, "it said more than {} bytes", call.output_max);
+      return make_error(ErrorCode::kInternalError, "its output exceeded {} bytes", call.output_max);
     }
   }
   answer.code = group.end();

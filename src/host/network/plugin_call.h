@@ -15,14 +15,14 @@ namespace spillway::host {
 struct PluginCall {
   std::string program;  // a path
   std::vector<std::string> arguments = {};
-  std::vector<std::string> environment = {};  // "NAME=value"; on top of this process's own
+  std::vector<std::string> environment = {};  // "NAME=value", added to this process's environment
   std::string input = {};
   Duration time_max = seconds(30);
   std::size_t output_max = std::size_t{1} << 20;  // bytes of each output
 };
 
 struct PluginAnswer {
-  int code = 0;  // 128 + signal if it was killed
+  int code = 0;  // exit code; 128 + signal if the program was killed
   std::string output;
   std::string errors;
 };

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kThreads = 4;
 constexpr std::size_t kWaitingMax = 10'000;
-constexpr Duration kConfigurationLook = milliseconds(200);
+constexpr Duration kConfigurationCheckInterval = milliseconds(200);
 constexpr Duration kConfigurationWait = seconds(10);  // then the agent tries again, with an event
 constexpr Duration kRetryMax = seconds(60);
 constexpr std::string_view kNamespaceEnding = ".netns";
@@ -46,7 +46,7 @@ std::string record_file(const PodNetworkOptions& options, const std::string& uid
 
 /// Gives the namespace a name in the file system, by which plug-ins enter it and which keeps it.
 Outcome name_namespace(const std::string& path, int network) {
-  ::umount2(path.c_str(), MNT_DETACH);  // one of an attempt before
+  ::umount2(path.c_str(), MNT_DETACH);  // removes the mount of an earlier attempt
   const UniqueFd made(::open(path.c_str(), O_CREAT | O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!made) return errno_error(path, errno);
   const std::string source = fmt::format("/proc/self/fd/{}", network);
@@ -100,6 +100,10 @@ Result<std::vector<std::string>> attach_now(const PodNetworkOptions& options, co
       return make_error(ErrorCode::kInternalError, "{}", ips.error().text());
   }
   return ips;
+}
+
+Error being_stopped() {
+  return Error{ErrorCode::kConflict, "the pod is being stopped", {}};
 }
 
 void add_rate(Json& into, const api::Pod& pod, const char* annotation, const char* rate, const char* burst) {
@@ -195,45 +199,47 @@ void PodNetworks::remove_leftovers() {
 
 void PodNetworks::attach(Wish wish, Attached attached) {
   Entry& entry = entries_[wish.uid];
+  if (entry.next) {
+    return loop_.post([attached = std::move(attached)] {
+      attached(make_error(ErrorCode::kConflict, "an attachment of the pod is waiting already"));
+    });
+  }
   if (entry.busy) {  // the attachment by an earlier process is being ended
-    const auto later = std::make_shared<Wish>(std::move(wish));
-    entry.detached.emplace_back([this, later, attached] { attach(std::move(*later), attached); });
+    entry.next = Waiting{.wish = std::move(wish), .attached = std::move(attached)};
     return;
   }
-  entry = Entry{.busy = true, .leaves = false, .failures = 0, .detached = {}};
+  entry = Entry{.busy = true};
   try_attach(std::make_shared<Wish>(std::move(wish)), std::move(attached), loop_.now().mono + kConfigurationWait);
 }
 
 void PodNetworks::try_attach(std::shared_ptr<Wish> wish, Attached attached, Instant until) {
-  const bool queued = threads_.submit(
-      [this, alive = std::weak_ptr(alive_), options = options_, wish, attached, until]() -> runtime::Loop::Task {
+  const bool queued =
+      threads_.submit([this, alive = alive_.ref(), options = options_, wish, attached, until]() -> runtime::Loop::Task {
         return [this, alive, wish, attached, until, ips = attach_now(*options, *wish)]() mutable {
           if (alive.expired()) return;
-          const bool waits = !ips && ips.error().code == ErrorCode::kNotFound && !entries_.at(wish->uid).leaves;
+          const bool waits = !ips && ips.error().code == ErrorCode::kNotFound && !entries_.at(wish->uid).detaching;
           if (waits && loop_.now().mono < until) {
-            loop_.at(loop_.now().mono + kConfigurationLook, [this, alive, wish, attached, until] {
-              if (!alive.expired()) try_attach(wish, attached, until);
-            });
+            loop_.at(loop_.now().mono + kConfigurationCheckInterval,
+                     alive.guard([this, wish, attached, until] { try_attach(wish, attached, until); }));
             return;
           }
           finish_attach(wish->uid, std::move(ips), attached);
         };
       });
   if (queued) return;
-  loop_.post([this, alive = std::weak_ptr(alive_), wish, attached] {
-    if (alive.expired()) return;
+  loop_.post(alive_.guard([this, wish, attached] {
     finish_attach(wish->uid, make_error(ErrorCode::kTooManyRequests, "too many networks are being made"), attached);
-  });
+  }));
 }
 
 void PodNetworks::finish_attach(const std::string& uid, Result<std::vector<std::string>> ips,
                                 const Attached& attached) {
   Entry& entry = entries_.at(uid);
   entry.busy = false;
-  const bool leaves = entry.leaves;
-  if (leaves) {
+  const bool detaching = entry.detaching;
+  if (detaching) {
     start_detach(uid);
-    ips = make_error(ErrorCode::kConflict, "the pod is being stopped");
+    ips = being_stopped();
   } else if (!ips) {
     entries_.erase(uid);
   }
@@ -248,25 +254,24 @@ void PodNetworks::finish_attach(const std::string& uid, Result<std::vector<std::
 void PodNetworks::detach(const std::string& uid, Detached detached) {
   const auto found = entries_.find(uid);
   if (found == entries_.end()) return loop_.post(std::move(detached));
+  if (auto next = std::exchange(found->second.next, std::nullopt)) {
+    loop_.post([attached = std::move(next->attached)] { attached(being_stopped()); });
+  }
   found->second.detached.push_back(std::move(detached));
-  if (!std::exchange(found->second.leaves, true) && !found->second.busy) start_detach(uid);
+  if (!std::exchange(found->second.detaching, true) && !found->second.busy) start_detach(uid);
 }
 
 void PodNetworks::start_detach(const std::string& uid) {
   Entry& entry = entries_.at(uid);
   entry.busy = true;
-  entry.leaves = true;
-  const bool queued =
-      threads_.submit([this, alive = std::weak_ptr(alive_), options = options_, uid]() -> runtime::Loop::Task {
-        return [this, alive, uid, outcome = detach_now(*options, uid)] {
-          if (!alive.expired()) finish_detach(uid, outcome);
-        };
-      });
-  if (queued) return;
-  loop_.post([this, alive = std::weak_ptr(alive_), uid] {
-    if (!alive.expired())
-      finish_detach(uid, make_error(ErrorCode::kTooManyRequests, "too many networks are being ended"));
+  entry.detaching = true;
+  const bool queued = threads_.submit([this, alive = alive_.ref(), options = options_, uid]() -> runtime::Loop::Task {
+    return alive.guard([this, uid, outcome = detach_now(*options, uid)] { finish_detach(uid, outcome); });
   });
+  if (queued) return;
+  loop_.post(alive_.guard([this, uid] {
+    finish_detach(uid, make_error(ErrorCode::kTooManyRequests, "too many networks are being ended"));
+  }));
 }
 
 void PodNetworks::finish_detach(const std::string& uid, const Outcome& outcome) {
@@ -275,15 +280,15 @@ void PodNetworks::finish_detach(const std::string& uid, const Outcome& outcome) 
     log_.warning("network of a pod not removed", {{"pod_uid", uid}, {"error", outcome.error().text()}});
     if (!ending_) {
       const Duration wait = std::min<Duration>(seconds(1) * (1 << std::min(entry.failures++, 10)), kRetryMax);
-      loop_.at(loop_.now().mono + wait, [this, alive = std::weak_ptr(alive_), uid] {
-        if (!alive.expired()) start_detach(uid);
-      });
+      loop_.at(loop_.now().mono + wait, alive_.guard([this, uid] { start_detach(uid); }));
       return;
     }
   }
   const std::vector<Detached> detached = std::move(entry.detached);
+  std::optional<Waiting> next = std::move(entry.next);
   entries_.erase(uid);
   for (const Detached& each : detached) each();
+  if (next) attach(std::move(next->wish), std::move(next->attached));
 }
 
 }  // namespace spillway::host

@@ -9,6 +9,7 @@
 #include "api/json/json.h"
 #include "api/object/meta.h"
 #include "api/object/pod.h"
+#include "base/alive.h"
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "host/kernel/blocking_threads.h"
@@ -28,7 +29,7 @@ namespace spillway::host {
 struct PodNetworkOptions {
   std::string configuration;  // directory of the network's configuration; read at each attachment
   CniTools tools;
-  std::string state;  // directory of this object alone
+  std::string state;  // directory that only this object uses
 };
 
 /// The values of capabilities for the pod: portMappings, bandwidth. Plug-ins that list one get it.
@@ -43,11 +44,11 @@ class PodNetworks {
     UniqueFd network;  // the pod's network namespace
   };
 
-  /// The pod's addresses, or why there are none.
+  /// The pod's addresses, or an error.
   using Attached = std::function<void(Result<std::vector<std::string>>)>;
   using Detached = std::function<void()>;
 
-  /// Reads what an earlier process left. Errors name the directory.
+  /// Reads the files that an earlier process left. Errors name the directory.
   static Result<std::unique_ptr<PodNetworks>> create(runtime::Loop& loop, telemetry::Log log,
                                                      PodNetworkOptions options);
   ~PodNetworks();
@@ -56,24 +57,30 @@ class PodNetworks {
 
   /// Takes a pod over that an earlier process attached: its addresses. nullopt: that process did not finish.
   std::optional<std::vector<std::string>> keep(const std::string& uid);
-  /// Ends what is left and was not kept.
+  /// Ends attachments that are left and were not kept.
   void remove_leftovers();
 
   /// `attached` is called later, once. While there is no configuration it waits, ten seconds at most.
   void attach(Wish wish, Attached attached);
-  /// Ends the pod's attachment, also one that is being made. `detached` is called later, when nothing is left; after a
-  /// failure DEL is repeated until end().
+  /// Ends the pod's attachment, also one that is being made; one that waits is not made. `detached` is called later,
+  /// when nothing is left; after a failure DEL is repeated until end().
   void detach(const std::string& uid, Detached detached);
 
   /// Begins the end of the process: after the first failure the files stay for the next start.
   void end() { ending_ = true; }
 
  private:
+  struct Waiting {
+    Wish wish;
+    Attached attached;
+  };
+
   struct Entry {
     bool busy = false;
-    bool leaves = false;
+    bool detaching = false;
     int failures = 0;
     std::vector<Detached> detached;
+    std::optional<Waiting> next;  // the attachment to be made when the former one has ended
   };
 
   PodNetworks(runtime::Loop& loop, telemetry::Log log, PodNetworkOptions options);
@@ -90,7 +97,7 @@ class PodNetworks {
   std::map<std::string, std::optional<std::vector<std::string>>> left_;  // by an earlier process: uids, addresses
   std::map<std::string, Entry> entries_;
   bool ending_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Alive alive_;
   BlockingThreads threads_;
 };
 

@@ -25,7 +25,7 @@ Result<CpuSet> read_cpus(const std::string& path) {
   return cpus;
 }
 
-/// nullopt: the kernel has no such number.
+/// The number in a file of the kernel; nullopt: there is none.
 std::optional<std::int64_t> read_number(const std::string& path) {
   const auto text = read_file(path);
   if (!text) return std::nullopt;

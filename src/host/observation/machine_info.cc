@@ -26,7 +26,7 @@
 namespace spillway::host {
 namespace {
 
-/// The first line of the first of these files that is not empty.
+/// The first line of the first file that is not empty.
 std::string first_line(std::initializer_list<const char*> paths) {
   for (const char* path : paths) {
     const Result<std::string> text = read_file(path);
@@ -77,7 +77,7 @@ std::string architecture_name(std::string_view machine) {
   for (const auto& [kernel, name] : kNames) {
     if (machine == kernel) return std::string(name);
   }
-  return std::string(machine);  // riscv64, ppc64le, s390x: the same
+  return std::string(machine);  // riscv64, ppc64le, s390x: same name in Go
 }
 
 std::optional<std::string> parse_default_interface(std::string_view routes) {
@@ -153,7 +153,7 @@ Result<agent::MachineInfo> read_machine_info(const NodeSlice& slice, const std::
   info.architecture = architecture_name(names.machine);
   info.internal_ip = machine_address();
   info.addresses = machine_addresses();
-  info.container_runtime_version = "process://0.1.0";
+  info.container_runtime_version = "process://0.2.0";
   const long processors = ::sysconf(_SC_NPROCESSORS_ONLN);
   if (processors <= 0) return errno_error("sysconf", errno);
   info.cpu_milli = std::int64_t{processors} * 1000;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kPrimary = "eth0";
 constexpr std::array<std::string_view, 4> kLeftOut = {"lo", "veth", "docker", "nerdctl"};
 constexpr std::size_t kColumns = 16;
-// Positions in a line: what was received, then what was sent, eight counters each.
+// Positions in a line: eight counters of received data, then eight of sent data.
 constexpr std::size_t kRxBytes = 0;
 constexpr std::size_t kRxErrors = 2;
 constexpr std::size_t kTxBytes = 8;

@@ -13,7 +13,7 @@
 namespace spillway::host {
 namespace {
 
-constexpr Duration kCpuWindow = milliseconds(500);  // shorter ones are noise
+constexpr Duration kCpuWindow = milliseconds(500);  // rates over shorter times are noise
 
 void add_estimates(api::MemoryStats& stats, const MemoryReading& reading) {
   if (reading.mem_available) stats.mem_available_bytes = static_cast<std::uint64_t>(reading.mem_available->count());
@@ -259,7 +259,7 @@ Result<api::Summary> Observer::observe(std::span<const PodView> pods, Now now) {
   summary.node.cpu = observe_cpu(slice_.measured(), now);
   observe_pressure(slice_.measured(), summary.node, now);
   summary.node.network = observe_network(now);
-  summary.node.image_fs = summary.node.fs;  // processes have no image: both are the state directory's file system
+  summary.node.image_fs = summary.node.fs;  // without images, imagefs is the file system of the state directory
   summary.node.container_fs = summary.node.fs;
 
   api::ContainerStats all_pods;

@@ -46,8 +46,8 @@ struct PodView {
   std::string uid;
   api::PodKey pod;
   const CgroupDir* cgroup = nullptr;
-  std::string work_directory;             // where its containers write; empty: unknown
-  std::vector<ContainerView> containers;  // running ones
+  std::string work_directory;             // directory where the pod's containers write; empty: unknown
+  std::vector<ContainerView> containers;  // running containers
   std::optional<WallTime> started;
   bool own_network = false;  // else the machine's
   std::vector<VolumeView> volumes;

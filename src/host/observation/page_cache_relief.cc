@@ -27,7 +27,7 @@ std::optional<std::uint64_t> value_of(std::string_view stat, std::string_view ke
   return std::nullopt;
 }
 
-/// Writes in one call; the error is the kernel's, 0 if there is none.
+/// Writes `text` in one call; returns the kernel's error, or 0.
 int write_once(const CgroupDir& cgroup, const char* file, std::string_view text) {
   const UniqueFd fd(::openat(cgroup.fd(Controller::kMemory), file, O_WRONLY | O_CLOEXEC));
   if (!fd) return errno;
@@ -51,7 +51,7 @@ int reclaim_v2(const CgroupDir& pod, Bytes bytes, std::string& problem) {
     }
     error = write_once(pod, "memory.reclaim", fmt::format("{}", bytes.count()));
   }
-  if (error == ENOENT) problem = "this kernel has no memory.reclaim (it comes with Linux 5.19)";
+  if (error == ENOENT) problem = "this kernel has no memory.reclaim (Linux 5.19 has it)";
   if (error != 0 && error != ENOENT && error != EAGAIN)
     problem = errno_error(pod.file_path(Controller::kMemory) + "/memory.reclaim", error).text();
   return error;

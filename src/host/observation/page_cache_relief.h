@@ -28,7 +28,7 @@ std::optional<Bytes> parse_page_cache(CgroupVersion version, std::string_view st
 /// Bytes of files that were reclaimed and read again, likewise; nullopt: the kernel does not count them.
 std::optional<Bytes> parse_refaulted(CgroupVersion version, std::string_view stat);
 
-/// Carries one order out, and waits for the kernel.
+/// Executes one order, and waits for the kernel.
 eviction::ReliefOutcome reclaim_page_cache(const CgroupDir& pod, const eviction::CacheReclaim& order);
 
 class PageCacheRelief {

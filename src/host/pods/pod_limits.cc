@@ -5,8 +5,6 @@
 namespace spillway::host {
 namespace {
 
-constexpr std::int64_t kNoQuota = -1;
-
 bool protects_memory(const agent::ResourceFacts& facts) {
   return facts.cgroup_v2 && facts.memory_qos.has_value();
 }
@@ -27,7 +25,7 @@ CgroupLimits pod_limits(const agent::CreatePod& pod, const agent::ResourceFacts&
   if (pod.cpu_limit_milli) {
     limits.cpu_period_micros = facts.cpu_period_micros;
     limits.cpu_quota_micros =
-        facts.cpu_cfs_quota ? cpu_quota_micros_of(*pod.cpu_limit_milli, facts.cpu_period_micros) : kNoQuota;
+        facts.cpu_cfs_quota ? cpu_quota_micros_of(*pod.cpu_limit_milli, facts.cpu_period_micros) : kNoCpuQuota;
   }
   if (!pod.definition) return limits;
   if (protects_memory(facts)) limits.memory_min = agent::protected_memory(*pod.definition);

@@ -29,7 +29,7 @@ class PodRuntime : public agent::Host, public StreamedContainers {
   virtual void shutdown(Duration grace, std::function<void()> done) = 0;
 
   /// Prepares pods to outlive this object, which is not used afterwards. False: they cannot.
-  virtual bool leave_pods() { return false; }
+  virtual bool keep_pods() { return false; }
 
   /// The log of an attempt of a container of a known pod. kNotFound: the pod is unknown, or no file of that attempt is
   /// left.
@@ -42,10 +42,10 @@ class PodRuntime : public agent::Host, public StreamedContainers {
   /// The attempt with this id in a pod's status, without its scheme; nullopt: unknown.
   virtual std::optional<std::int32_t> attempt_of(const std::string& container_id) const = 0;
 
-  /// The same pass that answers Observe, at once.
+  /// Observes the machine at once, as Observe does.
   virtual Result<api::Summary> observe_now() = 0;
 
-  /// The target for the reaction thread; null: there is no such pod, or it has no cgroup.
+  /// The target for the reaction thread; null: the pod does not exist, or has no cgroup.
   virtual std::shared_ptr<const ReactionTarget> find_target(const std::string& uid) = 0;
 
   /// `before_event`: called before each event, to report what must precede it. `targets_changed`: containers were added

@@ -28,7 +28,7 @@ std::optional<std::string> read_end(const std::string& path, std::size_t most) {
   return text;
 }
 
-/// Whole lines only, unless it is the whole file.
+/// The end of the log as whole lines; a single longer line is cut.
 std::string end_of_log(const std::string& path) {
   std::string text = read_end(path, kLogEndMax).value_or("");
   if (text.size() == kLogEndMax) text.erase(0, text.find('\n') + 1);

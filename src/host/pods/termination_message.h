@@ -8,10 +8,10 @@
 
 namespace spillway::host {
 
-/// One run of a container that has ended.
+/// A run of a container that has ended.
 struct EndedRun {
-  std::string message_file;  // this run's; empty or missing: no message
-  std::string log;           // this attempt's
+  std::string message_file;  // message file of this run; empty or missing: no message
+  std::string log;           // log of this attempt
   bool from_logs = false;    // terminationMessagePolicy FallbackToLogsOnError
   std::int32_t exit_code = 0;
   std::string reason;   // the runtime's: "OOMKilled"

@@ -1,5 +1,7 @@
 #include "host/probes/health_prober.h"
 
+#include "base/followed_version.h"
+
 #include <fmt/format.h>
 #include <grpc/support/log.h>
 #include <grpc/support/time.h>
@@ -22,7 +24,6 @@ namespace {
 using End = containers::GrpcAnswer::End;
 
 constexpr const char* kCheck = "/grpc.health.v1.Health/Check";
-constexpr const char* kUserAgent = "kube-probe/1.32";
 constexpr int kReconnectMs = 100;
 constexpr unsigned char kTextField = 0x0a;    // field 1, as bytes
 constexpr unsigned char kNumberField = 0x08;  // field 1, as a number
@@ -48,7 +49,7 @@ std::optional<std::uint64_t> take_number(std::string_view& bytes) {
   return std::nullopt;
 }
 
-/// HealthCheckRequest: its only field is the service.
+/// Encodes a HealthCheckRequest, whose only field is the service.
 grpc::ByteBuffer encoded(const std::string& service) {
   std::string bytes;
   if (!service.empty()) {
@@ -179,7 +180,7 @@ void HealthProber::ask(const agent::AskGrpc& command) {
   }
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kAnswerMax);
-  arguments.SetUserAgentPrefix(kUserAgent);
+  arguments.SetUserAgentPrefix(fmt::format("kube-probe/{}", kFollowedRelease));
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMs);

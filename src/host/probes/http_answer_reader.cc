@@ -68,7 +68,7 @@ Outcome HttpAnswerReader::read_head() {
     if (same_name(name, "Transfer-Encoding") && same_name(value, "chunked")) chunked_ = true;
   }
   text_.erase(0, end + gap);
-  if (answer.status < 200) return read_head();  // an interim answer: another one follows
+  if (answer.status < 200) return read_head();  // an interim answer: the final one follows
   if (has_no_body(answer.status)) length_ = 0;
   head_ = std::move(answer);
   return {};
@@ -108,7 +108,7 @@ Result<std::optional<HttpAnswer>> HttpAnswerReader::add(std::string_view bytes) 
   bool whole = false;
   HttpAnswer answer = *head_;
   answer.body = body(whole);
-  if (text_.size() > head_max_) whole = true;  // chunks this small are not worth waiting for
+  if (text_.size() > head_max_) whole = true;  // chunks this small: the answer is taken as it is
   return whole ? std::optional(std::move(answer)) : std::nullopt;
 }
 

@@ -117,7 +117,7 @@ void NetworkProber::ask(const agent::AskHttp& command) {
   attempt->request = request_text(command.ask);
   attempt->tls = command.ask.tls;
   if (attempt->tls && !secure_) {
-    emit_(agent::HttpAnswered{command.id, invalid({}, "Get \"{}\": HTTPS is not spoken to pods", attempt->url)});
+    emit_(agent::HttpAnswered{command.id, invalid({}, "Get \"{}\": HTTPS probes are not supported", attempt->url)});
     return;
   }
   begin(command.id, std::move(attempt), command.timeout);
@@ -134,7 +134,7 @@ void NetworkProber::begin(std::uint64_t id, std::unique_ptr<Attempt> attempt, Du
   Attempt& made = *attempts_.insert_or_assign(id, std::move(attempt)).first->second;
   if (attempts_.size() > kAttemptsMax) return fail(id, "too many probes are under way");
   const auto address = address_of(made.host, made.port);
-  if (!address) return fail(id, fmt::format("lookup {}: names are not looked up", made.host));
+  if (!address) return fail(id, fmt::format("lookup {}: names are not resolved", made.host));
   made.fd = UniqueFd(::socket(address->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!made.fd) return fail(id, reason_of(errno));
   const int outcome = ::connect(made.fd.get(), reinterpret_cast<const sockaddr*>(&address->storage), address->size);
@@ -182,12 +182,12 @@ void NetworkProber::handshake(std::uint64_t id, Attempt& attempt) {
   // The head of a record, five bytes, has been read by then.
   if (step == SecureStream::Step::kFailed && begins_with(attempt.fd.get(), "1."))
     return fail(id, std::string(containers::kHttpForHttps));
-  if (!settle(id, attempt, step)) return;
+  if (!on_step(id, attempt, step)) return;
   attempt.secured = true;
   send(id, attempt);
 }
 
-bool NetworkProber::settle(std::uint64_t id, Attempt& attempt, SecureStream::Step step) {
+bool NetworkProber::on_step(std::uint64_t id, Attempt& attempt, SecureStream::Step step) {
   switch (step) {
     case SecureStream::Step::kDone:
       return true;
@@ -216,7 +216,7 @@ void NetworkProber::send(std::uint64_t id, Attempt& attempt) {
   while (attempt.sent < attempt.request.size()) {
     if (attempt.stream) {
       const auto moved = attempt.stream->write(std::string_view(attempt.request).substr(attempt.sent));
-      if (!settle(id, attempt, moved.step)) return;
+      if (!on_step(id, attempt, moved.step)) return;
       attempt.sent += moved.bytes;
       continue;
     }
@@ -235,7 +235,7 @@ void NetworkProber::receive(std::uint64_t id, Attempt& attempt) {
   std::array<char, kChunk> buffer{};
   while (attempt.stream) {
     const auto moved = attempt.stream->read(buffer);
-    if (!settle(id, attempt, moved.step)) return;
+    if (!on_step(id, attempt, moved.step)) return;
     auto read = attempt.reader.add(std::string_view(buffer.data(), moved.bytes));
     if (!read) return fail(id, read.error().message);
     if (*read) return answer(id, **std::move(read));

@@ -40,7 +40,7 @@ class NetworkProber {
   void secure(std::uint64_t id, Attempt& attempt);
   void handshake(std::uint64_t id, Attempt& attempt);
   /// False: the attempt cannot continue now; another event follows, or the attempt has ended.
-  bool settle(std::uint64_t id, Attempt& attempt, SecureStream::Step step);
+  bool on_step(std::uint64_t id, Attempt& attempt, SecureStream::Step step);
   void send(std::uint64_t id, Attempt& attempt);
   void receive(std::uint64_t id, Attempt& attempt);
   void fail(std::uint64_t id, const std::string& text);

@@ -16,7 +16,7 @@ namespace spillway::host {
 
 class SecureStream {
  public:
-  /// kWaitRead, kWaitWrite: to be tried again when the socket is ready for it.
+  /// kWaitRead, kWaitWrite: call again when the socket is ready.
   enum class Step { kDone, kWaitRead, kWaitWrite, kEnd, kFailed };
 
   struct Moved {

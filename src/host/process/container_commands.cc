@@ -34,7 +34,7 @@ class ContainerCommands::Running final : private ContainerEntry::Owner {
     output_ = UniqueFd(ends[0]);
     const UniqueFd theirs(ends[1]);
     ::fcntl(output_.get(), F_SETFL, O_NONBLOCK);
-    // A program may open its output again, as /dev/stdout.
+    // A program may open its output again by its name, /dev/stdout.
     if (first_id_ && ::fchown(theirs.get(), first_id_->first, first_id_->second) != 0)
       return errno_error("pipe", errno);
     SPILLWAY_TRY_VOID(entry_.start({.out = theirs.get(), .err = theirs.get()}));
@@ -52,7 +52,7 @@ class ContainerCommands::Running final : private ContainerEntry::Owner {
   }
 
  private:
-  static constexpr std::size_t kPumpBytesMax = 65'536;      // in one turn of the loop
+  static constexpr std::size_t kPumpBytesMax = 65'536;      // copied in one turn of the loop
   static constexpr std::size_t kDrainBytesMax = 1'048'576;  // a full pipe still holds this much after the end
 
   static std::optional<std::pair<uid_t, gid_t>> owner_of(const EntryPlan& plan) {

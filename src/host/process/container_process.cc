@@ -25,9 +25,6 @@ namespace {
 
 constexpr std::size_t kPumpBytesMax = 65'536;      // limit for one stream in one turn of the loop
 constexpr std::size_t kDrainBytesMax = 1'048'576;  // a full pipe still holds this much after the end
-constexpr Duration kDoubtWaitMin = milliseconds(1);
-constexpr Duration kDoubtWaitMax = milliseconds(100);
-constexpr Duration kEmptyWaitMax = milliseconds(50);
 constexpr Duration kPaceInterval = milliseconds(10);
 
 Result<std::pair<UniqueFd, UniqueFd>> make_pipe() {
@@ -267,7 +264,8 @@ void ContainerProcess::watch() {
   for (Output* output : {&stdout_, &stderr_}) watch_output(*output);
   if (!supervisor_) return;
   loop_.watch_fd(supervisor_->pidfd(), POLLIN, [this] { on_supervisor_end(); });
-  console_->tell([this] { relay(); }, [this] { static_cast<void>(supervisor_->tell(SupervisorOrder::kCloseInput)); });
+  console_->set_callbacks([this] { relay(); },
+                          [this] { static_cast<void>(supervisor_->send_order(SupervisorOrder::kCloseInput)); });
 }
 
 Result<UniqueFd> ContainerProcess::pids() const {
@@ -378,7 +376,7 @@ void ContainerProcess::pace() {
     pace_timer_.reset();
     if (console_->is_held_up()) return pace();
     for (Output* output : {&stdout_, &stderr_}) watch_output(*output);
-    hear_relay();
+    read_relay();
   });
 }
 
@@ -407,7 +405,7 @@ void ContainerProcess::stop(Duration grace) {
   if (!kill_due_) {
     if (status_) on_status();  // a started program gets its signal, even before its start has been reported
     handle_->terminate();
-    resolve_doubt(kDoubtWaitMin);
+    resolve_doubt();
   }
   kill_due_ = due;
   if (grace_timer_) loop_.cancel(*grace_timer_);
@@ -417,13 +415,13 @@ void ContainerProcess::stop(Duration grace) {
   });
 }
 
-void ContainerProcess::resolve_doubt(Duration wait) {
+void ContainerProcess::resolve_doubt() {
   if (!handle_->in_doubt) return;
-  doubt_timer_ = loop_.at(loop_.now().mono + wait, [this, wait] {
+  doubt_timer_ = loop_.at(loop_.now().mono + doubt_waits_.next(), [this] {
     doubt_timer_.reset();
     if (end_ || killing_) return;
-    handle_->look_again();
-    resolve_doubt(std::min<Duration>(wait * 2, kDoubtWaitMax));
+    handle_->recheck();
+    resolve_doubt();
   });
 }
 
@@ -434,9 +432,8 @@ void ContainerProcess::kill() {
   const Outcome killed = kill_all(cgroup_);
   if (!killed) log_.warning("cgroup not killed", {{"cgroup", cgroup_.path()}, {"error", killed.error().text()}});
   if (empty_timer_) return;
-  empty_timer_ = loop_.at(loop_.now().mono + empty_wait_, [this] {
+  empty_timer_ = loop_.at(loop_.now().mono + empty_waits_.next(), [this] {
     empty_timer_.reset();
-    empty_wait_ = std::min<Duration>(empty_wait_ * 2, kEmptyWaitMax);
     if (end_)
       check_empty();
     else
@@ -447,7 +444,7 @@ void ContainerProcess::kill() {
 void ContainerProcess::check_empty() {
   const Result<bool> empty = is_empty(cgroup_);
   if (empty && *empty) return supervisor_ && !drained_ ? drain() : complete();
-  kill();  // processes that the first one left behind
+  kill();  // kills processes that the first one left behind
 }
 
 void ContainerProcess::complete() {
@@ -456,7 +453,7 @@ void ContainerProcess::complete() {
     if (output->pipe) static_cast<void>(pump(*output, kDrainBytesMax));
     close_output(*output);
   }
-  hear_relay();
+  read_relay();
   console_->close();
   release();
   if (mounts_) owner_.dispose(std::move(mounts_));
@@ -477,11 +474,11 @@ void ContainerProcess::complete() {
        .finished_at = finished_at_,
        .container_id = {},
        .reason = lost_ ? "ContainerStatusUnknown" : "",
-       .message = lost_ ? "The supervisor of the container is gone: how it ended cannot be told" : failure_});
+       .message = lost_ ? "The supervisor of the container has ended: the exit status is unknown" : failure_});
 }
 
 void ContainerProcess::release() {
-  console_->tell({}, {});
+  console_->set_callbacks({}, {});
   if (std::exchange(relay_watched_, false)) loop_.unwatch_fd(relay_.get());
   relay_.reset();
   if (drain_) loop_.unwatch_fd(drain_.get());

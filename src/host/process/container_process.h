@@ -5,6 +5,7 @@
 #pragma once
 
 #include "agent/contract/ports.h"
+#include "base/back_off.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "base/unique_fd.h"
@@ -38,7 +39,7 @@ std::vector<MountStep> container_mounts(CgroupVersion version);
 struct Supervision {
   int program = -1;
   const CgroupDir* cgroup = nullptr;  // parent of the supervisors; outlives the container
-  int volumes = -1;                   // the mount namespace of the node's volumes; -1: there is none
+  int volumes = -1;                   // mount namespace with the node's volumes; -1: there is none
 };
 
 class ContainerProcess {
@@ -57,14 +58,14 @@ class ContainerProcess {
   struct Start {
     agent::StartContainer command;              // with env and working_dir complete
     const CgroupDir* pod = nullptr;             // outlives the container
-    const PodNamespaces* namespaces = nullptr;  // the same; null: those of the host
+    const PodNamespaces* namespaces = nullptr;  // outlives the container; null: the host's namespaces
     std::vector<std::pair<std::string, std::string>> sysctls;
     std::string log_path;
     LogLimits log_limits;
     std::optional<std::uint64_t> open_files_max;
     std::optional<std::uint32_t> first_id;  // the pod's first id on this machine; nullopt: it has no ids of its own
     bool own_pids = true;                   // counts with a view only
-    std::vector<OpenedMount> mounts;        // the same
+    std::vector<OpenedMount> mounts;        // used with a view only
     UniqueFd pids;                          // the target container's pid namespace; empty: its own
     /// Settings of the supervisor; nullopt: the container ends with this process.
     std::optional<Supervision> supervision = {};
@@ -75,7 +76,7 @@ class ContainerProcess {
   ContainerProcess(const ContainerProcess&) = delete;
   ContainerProcess& operator=(const ContainerProcess&) = delete;
 
-  /// Makes cgroup, log and process. An error: nothing is left of it and no event follows.
+  /// Makes cgroup, log and process. After an error nothing is left and no event follows.
   Outcome start();
 
   /// Replaces start(): the container runs, or has ended, under the supervisor that an earlier process made for it.
@@ -108,13 +109,13 @@ class ContainerProcess {
   /// The pid namespace; empty: the container is among the machine's processes. kNotFound: it does not run.
   Result<UniqueFd> pids() const;
 
-  /// Null: it has none.
+  /// Null: the container has no supervisor.
   const Supervisor* supervisor() const { return supervisor_ ? &*supervisor_ : nullptr; }
 
   /// The console to which clients attach.
   const std::shared_ptr<ContainerConsole>& console() const { return console_; }
 
-  /// Binds it to the CPUs of the shared pool, if it is one of those that share.
+  /// Binds the container to the CPUs of the shared pool, unless it has its own.
   void share_cpus(std::string_view cpus);
 
   bool is_running() const { return !end_.has_value(); }
@@ -140,9 +141,9 @@ class ContainerProcess {
   Outcome hold_process(pid_t pid, UniqueFd pidfd);
   /// Keeps the given descriptors open in `held` until the supervisor has been made.
   Outcome prepare_supervisor(const Ends& out, const Ends& err, std::vector<UniqueFd>& held);
-  /// The supervisor's copy of the outputs, for those who listen.
+  /// Copies the supervisor's outputs to attached clients.
   void relay();
-  void hear_relay();
+  void read_relay();
   /// Writes all pending output to the log.
   void drain();
   void on_drained();
@@ -153,18 +154,18 @@ class ContainerProcess {
   void pace();
   Outcome open_streams(Ends& in, Ends& out, Ends& err);
   Outcome make_cgroup();
-  /// Keeps the descriptors of its devices open in `held` until the process has been made.
+  /// Keeps descriptors of the container's devices open in `held` until the process exists.
   Result<Confinement> confinement(std::vector<UniqueFd>& held) const;
   Outcome plan_process(std::vector<UniqueFd>& held);
   Outcome spawn_process();
   void on_status();
   void on_process_end();
-  /// Reads what is there, at most `bytes_max`; false at the end of the stream.
+  /// Reads available output, at most `bytes_max`; false at the end of the stream.
   bool pump(Output& output, std::size_t bytes_max);
   void close_output(Output& output);
   void write_log(std::string_view records);
   /// Checks repeatedly until the fate of SIGTERM is certain.
-  void resolve_doubt(Duration wait);
+  void resolve_doubt();
   void kill();
   void check_empty();
   void complete();
@@ -183,14 +184,15 @@ class ContainerProcess {
   UniqueFd pidfd_;
   std::shared_ptr<ContainerHandle> handle_;
   UniqueFd status_;
-  UniqueFd mounts_;  // its mount namespace, held so that its end does not wait for the end of that
+  // mount namespace of the container: held, so that the end of the process need not wait for unmounting
+  UniqueFd mounts_;
   std::optional<Supervisor> supervisor_;
-  UniqueFd relay_;            // from it
-  bool relay_heard_ = false;  // all further output arrives there
+  UniqueFd relay_;            // socket on which the supervisor copies output
+  bool relay_ready_ = false;  // all further output arrives on relay_
   bool relay_watched_ = false;
-  UniqueFd drain_;  // its end shows that the log is complete
+  UniqueFd drain_;  // closed by the supervisor when the log is complete
   bool drained_ = false;
-  bool lost_ = false;  // its exit status is unknown
+  bool lost_ = false;  // the exit status of the process is unknown
   bool adopted_ = false;
   pid_t pid_ = 0;
   WallTime started_at_;
@@ -205,7 +207,8 @@ class ContainerProcess {
   std::optional<runtime::Loop::TimerId> pace_timer_;
   std::optional<runtime::Loop::TimerId> drain_timer_;
   std::shared_ptr<ContainerConsole> console_ = std::make_shared<ContainerConsole>();
-  Duration empty_wait_ = milliseconds(1);
+  BackOff empty_waits_{milliseconds(1), milliseconds(50)};
+  BackOff doubt_waits_{milliseconds(1), milliseconds(100)};
   bool killing_ = false;
 };
 

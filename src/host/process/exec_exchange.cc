@@ -33,7 +33,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  /// Kills what is left of it. How the shell ended.
+  /// Kills the rest of the process group. Returns how the shell ended.
   Outcome end() {
     const int status = reap();
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
@@ -41,7 +41,7 @@ class Child {
     return failed(fmt::format("ended by signal {}", WTERMSIG(status)));
   }
 
-  /// True if the child has ended by itself.
+  /// True if the shell has ended by itself.
   bool has_ended() const {
     siginfo_t info{};
     return waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_;
@@ -134,7 +134,7 @@ Result<std::string> exec_exchange(const std::string& command, const std::string&
                           ErrorCode::kRequestEntityTooLarge);
     }
   }
-  while (!child.has_ended()) {  // its output is closed, so it is about to end
+  while (!child.has_ended()) {  // the shell has closed its output, so it is about to end
     if (runtime::RealClock::read().mono >= deadline) return child.failed("took too long", ErrorCode::kTimeout);
     poll(nullptr, 0, 1);
   }

@@ -26,7 +26,7 @@ class IdRanges {
   static constexpr std::uint32_t kCount = (kLast - kFirst + 1) / kSize;
 
  private:
-  std::set<std::uint32_t> taken_;  // their numbers
+  std::set<std::uint32_t> taken_;  // numbers of the ranges in use
 };
 
 }  // namespace spillway::host

@@ -22,10 +22,10 @@ std::string container_record(const agent::StartContainer& command);
 Result<agent::StartContainer> parse_container_record(std::string_view text);
 
 struct KeptPod {
-  agent::CreatePod command;  // without its definition
+  agent::CreatePod command;  // the command without the pod's definition
   std::optional<std::uint32_t> first_id;
   WallTime created;
-  api::Json capabilities = {};  // network plug-ins get them for it; null: it is not attached to a network
+  api::Json capabilities = {};  // capabilities for network plug-ins; null: the pod is not attached to a network
 };
 
 std::string pod_record(const KeptPod& pod);

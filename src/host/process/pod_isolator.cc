@@ -35,7 +35,7 @@ std::string missing_rights() {
                                                           {CAP_FOWNER, "CAP_FOWNER"}};
   __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
   __user_cap_data_struct sets[2] = {};
-  if (::syscall(SYS_capget, &header, sets) != 0) return "its capabilities cannot be told";
+  if (::syscall(SYS_capget, &header, sets) != 0) return "its capabilities are unknown";
   std::string missing;
   for (const auto& [bit, name] : kNeeded)
     if ((sets[0].effective >> bit & 1) == 0) missing += fmt::format(" {}", name);
@@ -77,7 +77,7 @@ Result<PodIsolator> PodIsolator::create(const std::string& pods, std::vector<std
   return made;
 }
 
-/// `home` and `shared_memory` have to stay open until the view is made.
+/// `home` and `shared_memory` must stay open until the view is made.
 Result<ConfinedView> PodIsolator::view_of(const agent::PodIsolation& wish, std::uint32_t first_id,
                                           const std::string& work, const PodRoot& root, UniqueFd& home,
                                           UniqueFd& shared_memory) const {

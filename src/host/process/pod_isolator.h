@@ -21,7 +21,7 @@ namespace spillway::host {
 /// Namespaces and ids of a confined pod.
 struct IsolatedPod {
   std::optional<PodNamespaces> namespaces;  // nullopt: those of the host
-  std::optional<std::uint32_t> first_id;    // its ids on the machine; nullopt: it is not confined
+  std::optional<std::uint32_t> first_id;    // first of the pod's ids on the machine; nullopt: the pod is not confined
 };
 
 class PodIsolator {
@@ -40,7 +40,7 @@ class PodIsolator {
   /// The ids of a pod that was isolated by an earlier process.
   void keep(std::uint32_t first_id) { ids_.keep(first_id); }
 
-  /// The ids of a pod that is gone.
+  /// Frees the ids of a pod that is gone.
   void release(std::uint32_t first_id) { ids_.release(first_id); }
 
  private:

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Programs, libraries and settings. What is not there is left out.
+/// Programs, libraries and settings of the machine. Missing folders are left out.
 constexpr std::string_view kShownFolders[] = {"/usr",    "/bin", "/sbin", "/lib",       "/lib32",    "/lib64",
                                               "/libx32", "/etc", "/opt",  "/nix/store", "/gnu/store"};
 /// Paths hidden from pods for their keys, even where every user may read them.
@@ -90,7 +90,7 @@ class RootBuilder {
     add({.kind = MountStep::Kind::kBind, .target = at(real.string()), .source = "/dev/null"});
   }
 
-  /// A file system of its own, read-only.
+  /// Mounts a new file system, read-only.
   void mount(const char* type, std::string_view path, const char* options = "") {
     add({.kind = MountStep::Kind::kMount,
          .target = at(path),
@@ -234,7 +234,7 @@ std::string path_in_view(std::string_view path) {
         made = next;
         continue;
       }
-      fs::path onward = made / *target;  // an absolute one replaces it
+      fs::path onward = made / *target;  // an absolute link replaces the path
       for (++part; part != rest.end(); ++part) onward /= *part;
       rest = onward;
       again = true;

@@ -21,7 +21,7 @@ inline constexpr std::string_view kProgramFolder = "/run/spillway/bin";
 
 struct PodRootOptions {
   std::string scratch;              // an existing directory below which nothing is shown
-  std::string program;              // shown at its own path and as "spillway" in kProgramFolder
+  std::string program;              // file visible at its own path and as "spillway" in kProgramFolder
   std::vector<std::string> hidden;  // files and directories that are never shown, wherever they are
 };
 
@@ -56,7 +56,7 @@ RoomSteps room_steps(const std::vector<std::string>& paths);
 /// The steps that build the tree below `options.scratch`. Reads this machine's files.
 std::vector<MountStep> pod_root_steps(const PodRootOptions& options);
 
-/// The program file of this process. Empty: unknown, or replaced.
+/// Path of this process's program. Empty: unknown, or replaced.
 std::string own_program();
 
 }  // namespace spillway::host

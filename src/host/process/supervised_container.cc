@@ -87,7 +87,7 @@ std::optional<ProcessEnd> ContainerProcess::supervised_end() {
   return end.value_or(ProcessEnd{128 + SIGKILL, 0});
 }
 
-/// From here on the output is lost, and the exit status stays unknown.
+/// From now on the container's output is lost, and its exit status unknown.
 void ContainerProcess::on_supervisor_end() {
   loop_.unwatch_fd(supervisor_->pidfd());
   ignored(reap(supervisor_->pidfd()), "it may be another agent's child");
@@ -98,20 +98,20 @@ void ContainerProcess::on_supervisor_end() {
 
 /// Starts the relay for attached clients. Where no output can be relayed, their input is accepted all the same.
 void ContainerProcess::relay() {
-  if (relay_ && !relay_heard_) return;
-  if (relay_) return console_->on_heard();
+  if (relay_ && !relay_ready_) return;
+  if (relay_) return console_->on_output_ready();
   std::array<int, 2> ends = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0)
-    return console_->on_heard();
+    return console_->on_output_ready();
   UniqueFd ours(ends[0]);
   const UniqueFd theirs(ends[1]);
-  if (!supervisor_->tell(SupervisorOrder::kListen, theirs.get())) return console_->on_heard();
+  if (!supervisor_->send_order(SupervisorOrder::kListen, theirs.get())) return console_->on_output_ready();
   relay_ = std::move(ours);
-  relay_heard_ = false;
-  hear_relay();
+  relay_ready_ = false;
+  read_relay();
 }
 
-void ContainerProcess::hear_relay() {
+void ContainerProcess::read_relay() {
   const auto end = [this] {
     if (std::exchange(relay_watched_, false)) loop_.unwatch_fd(relay_.get());
     relay_.reset();
@@ -127,14 +127,14 @@ void ContainerProcess::hear_relay() {
     if (got <= 0) return end();
     const std::string_view said(packet.data(), static_cast<std::size_t>(got));
     if (said.front() == 0) {
-      relay_heard_ = true;
-      console_->on_heard();
+      relay_ready_ = true;
+      console_->on_output_ready();
       continue;
     }
     console_->say(said.front() == 2 ? api::Channel::kErr : api::Channel::kOut, said.substr(1));
   }
   if (std::exchange(relay_watched_, true)) return;
-  loop_.watch_fd(relay_.get(), POLLIN, [this] { hear_relay(); });
+  loop_.watch_fd(relay_.get(), POLLIN, [this] { read_relay(); });
 }
 
 void ContainerProcess::drain() {
@@ -143,7 +143,7 @@ void ContainerProcess::drain() {
   if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return on_drained();
   UniqueFd ours(ends[0]);
   UniqueFd theirs(ends[1]);
-  if (!supervisor_->tell(SupervisorOrder::kFinish, theirs.get())) return on_drained();
+  if (!supervisor_->send_order(SupervisorOrder::kFinish, theirs.get())) return on_drained();
   drain_ = std::move(ours);
   loop_.watch_fd(drain_.get(), POLLIN, [this] { on_drained(); });
   drain_timer_ = loop_.at(loop_.now().mono + kDrainMax, [this] {

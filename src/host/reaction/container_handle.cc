@@ -26,13 +26,13 @@ std::optional<std::uint64_t> signals_of(std::string_view status, std::string_vie
 }
 
 void send_to(int pidfd, int signal) noexcept {
-  static_cast<void>(try_send_signal(pidfd, signal));  // else it ended by itself
+  static_cast<void>(try_send_signal(pidfd, signal));  // an error means that the process has ended by itself
 }
 
 /// A file of /proc, read into a buffer on the stack.
 class ProcText {
  public:
-  /// Empty: it cannot be read.
+  /// The content of a small file; empty: it cannot be read.
   std::string_view read(int fd) noexcept {
     const ssize_t got = ::pread(fd, text_.data(), text_.size(), 0);
     return {text_.data(), got > 0 ? static_cast<std::size_t>(got) : 0};
@@ -90,7 +90,7 @@ void ContainerHandle::terminate() noexcept {
   send_to(pidfd.get(), SIGTERM);
 }
 
-void ContainerHandle::look_again() noexcept {
+void ContainerHandle::recheck() noexcept {
   if (!in_doubt) return;
   ProcText text;
   const std::string_view now = text.read(status.get());

@@ -14,21 +14,21 @@ namespace spillway::host {
 /// The effect of a signal on a process, from its /proc/PID/status, if it were no first process of a namespace.
 enum class SignalFate : std::uint8_t {
   kEnds,     // the signal ends the process: neither caught nor ignored nor blocked
-  kBlocked,  // blocked, so that it would end the process later; or waited for
-  kTaken,    // caught or ignored; or the text has no such line
+  kBlocked,  // SIGTERM is blocked, and would end the process later; or the process waits for it
+  kTaken,    // SIGTERM is caught or ignored; or the text has no such line
 };
 
 struct ContainerHandle {
   std::string name;
   UniqueFd pidfd;
-  UniqueFd directory;  // its cgroup's, in the hierarchy of the memory controller
+  UniqueFd directory;  // the cgroup's directory in the hierarchy of the memory controller
   /// /proc/PID/status of a process that is the first of its pid namespace; else empty.
   UniqueFd status;
-  UniqueFd call;                        // /proc/PID/syscall of the same
-  std::atomic<bool> running{true};      // its program has begun
+  UniqueFd call;                        // /proc/PID/syscall of that process
+  std::atomic<bool> running{true};      // the container's program has begun
   std::atomic<bool> terminated{false};  // SIGTERM has been sent
   std::atomic<bool> ended_for{false};   // by SIGKILL in place of SIGTERM
-  /// SIGTERM was sent while it was blocked for a moment, as in the middle of a fork: see look_again().
+  /// SIGTERM was sent while it was blocked for a moment, as in the middle of a fork: see recheck().
   std::atomic<bool> in_doubt{false};
 
   /// Asks it to end by SIGTERM, once. The kernel drops a signal that the first process of a pid namespace has not
@@ -37,7 +37,7 @@ struct ContainerHandle {
   void terminate() noexcept;
   /// The kernel drops such a blocked signal of a first process when it is unblocked. Whether it has: then the process
   /// gets SIGKILL now. Clears `in_doubt` once nothing is in doubt any more. Neither allocates nor opens anything.
-  void look_again() noexcept;
+  void recheck() noexcept;
 
  private:
   SignalFate fate_of_sigterm(std::string_view status_text) const noexcept;

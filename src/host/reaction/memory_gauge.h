@@ -46,10 +46,10 @@ class MemoryGauge {
   /// Errors name the file that cannot be opened. A root of version 2 has no usage of its own: there the gauge reads
   /// /proc/meminfo.
   static Result<MemoryGauge> open(const CgroupDir& cgroup, Bytes limit);
-  /// The same of a cgroup whose own limit may be set anew while it is read: that one counts if it is lower.
+  /// Opens a cgroup whose own limit may be changed while it is read: the lower limit counts.
   static Result<MemoryGauge> open_with_own_limit(const CgroupDir& cgroup, Bytes limit);
 
-  /// kNotFound once the cgroup is gone.
+  /// kNotFound: the cgroup was removed.
   Result<MemoryReading> read(Figures figures = Figures::kWorkingSet) const;
 
  private:

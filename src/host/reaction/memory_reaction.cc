@@ -39,7 +39,7 @@ Result<std::unique_ptr<MemoryReaction>> MemoryReaction::create(runtime::Loop& lo
   SPILLWAY_TRY(node, MemoryGauge::open(slice.measured(), slice.memory()));
   SPILLWAY_TRY(reading, node.read(Figures::kEverything));
   if (!reading.left_by(links.memory_watch.estimator))
-    return invalid("--memory-estimator", "this machine does not tell what \"{}\" takes",
+    return invalid("--memory-estimator", "this machine does not report the usage of \"{}\"",
                    to_string(links.memory_watch.estimator));
   ReactionThread::Gauges gauges{.node = std::move(node), .pods = std::nullopt, .root = std::nullopt};
   if (links.memory_watch.brake == eviction::Brake::kOn) {
@@ -74,9 +74,8 @@ MemoryReaction::~MemoryReaction() {
 }
 
 void MemoryReaction::emit(agent::HostEvent event) {
-  loop_.post([this, alive = std::weak_ptr(alive_), event = std::move(event)]() mutable {
-    if (!alive.expired()) links_.receiver.on_host_event(std::move(event));
-  });
+  loop_.post(
+      alive_.guard([this, event = std::move(event)]() mutable { links_.receiver.on_host_event(std::move(event)); }));
 }
 
 /// True if something of the node is reserved, so that all pods together have a limit below its memory.
@@ -89,7 +88,7 @@ bool MemoryReaction::pods_have_less() const {
 void MemoryReaction::publish(agent::ReactionPlan plan) {
   const bool pods_count = pods_have_less();
   PressureWatch::Amounts amounts;
-  for (const auto* triggers : {&plan.act, &plan.look}) {
+  for (const auto* triggers : {&plan.act, &plan.wake}) {
     for (const agent::ReactionPlan::Trigger& trigger : *triggers) {
       if (trigger.signal == eviction::Signal::kMemoryAvailable) amounts.node.push_back(trigger.below);
       if (trigger.signal == eviction::Signal::kAllocatableMemoryAvailable && pods_count)
@@ -99,7 +98,7 @@ void MemoryReaction::publish(agent::ReactionPlan plan) {
   if (!plan.act.empty()) watch_->set_thresholds(std::move(amounts), plan.memory_estimator);
   if (!pods_count) {
     plan.act = that_matter(std::move(plan.act));
-    plan.look = that_matter(std::move(plan.look));
+    plan.wake = that_matter(std::move(plan.wake));
   }
   last_ = plan;
   offer(std::move(plan));
@@ -111,11 +110,11 @@ void MemoryReaction::offer(agent::ReactionPlan plan) {
   armed->plan = std::move(plan);
   for (const agent::ReactionPlan::Candidate& candidate : armed->plan.candidates) {
     armed->targets.push_back(links_.find_target(candidate.uid));
-    armed->standings.push_back(candidate.standing);
+    armed->keys.push_back(candidate.key);
     const std::size_t containers = armed->targets.back() ? armed->targets.back()->container_count() : 0;
     if (containers > armed->container_working_sets.size()) armed->container_working_sets.resize(containers);
   }
-  armed->exact.resize(armed->standings.size());
+  armed->exact.resize(armed->keys.size());
   if (links_.journal != nullptr) {
     if (Result<UniqueFd> copy = links_.journal->duplicate()) armed->journal = *std::move(copy);
   }
@@ -123,7 +122,7 @@ void MemoryReaction::offer(agent::ReactionPlan plan) {
     return trigger.signal == eviction::Signal::kAllocatableMemoryAvailable;
   };
   armed->watches_pods =
-      std::ranges::any_of(armed->plan.act, about_pods) || std::ranges::any_of(armed->plan.look, about_pods);
+      std::ranges::any_of(armed->plan.act, about_pods) || std::ranges::any_of(armed->plan.wake, about_pods);
   const auto is_guard = [](const auto& trigger) { return trigger.signal == eviction::Signal::kMemAvailable; };
   armed->needs_everything = armed->plan.memory_estimator != eviction::MemoryEstimator::kWorkingSet ||
                             std::ranges::any_of(armed->plan.act, is_guard);
@@ -137,7 +136,7 @@ bool MemoryReaction::claim() {
   int open = ArmedPlan::kOpen;
   if (out_->state.compare_exchange_strong(open, ArmedPlan::kClaimed) || open == ArmedPlan::kClaimed) return true;
   report();
-  return false;  // until the engine publishes what follows
+  return false;  // no act until the engine publishes the next plan
 }
 
 void MemoryReaction::report() {
@@ -154,9 +153,9 @@ void MemoryReaction::report() {
                          .containers = {},
                          .at = out_->at,
                          .took = Duration(out_->took_nanos.load())};
-    for (std::size_t i = 0; i < out_->standings.size(); ++i) {
-      if (out_->standings[i].measured)
-        event.working_sets.emplace_back(out_->plan.candidates[i].uid, Bytes{out_->standings[i].working_set_bytes});
+    for (std::size_t i = 0; i < out_->keys.size(); ++i) {
+      if (out_->keys[i].measured)
+        event.working_sets.emplace_back(out_->plan.candidates[i].uid, Bytes{out_->keys[i].working_set_bytes});
     }
     const ReactionTarget& victim = *out_->targets[out_->victim];
     for (std::size_t i = 0; i < victim.container_count(); ++i) {
@@ -179,18 +178,17 @@ void MemoryReaction::on_news() {
   std::uint64_t times = 0;
   static_cast<void>(!::read(thread_->news(), &times, sizeof times));
   report();
-  if (thread_->take_look_wanted()) emit(agent::PressureWake{"memory-watch"});
+  if (thread_->take_observation_wanted()) emit(agent::PressureWake{"memory-watch"});
 }
 
 void MemoryReaction::refresh_targets() {
   if (!last_ || std::exchange(refresh_pending_, true)) return;
-  loop_.post([this, alive = std::weak_ptr(alive_)] {
-    if (alive.expired()) return;
+  loop_.post(alive_.guard([this] {
     refresh_pending_ = false;
     // A claimed plan is about to be replaced by the engine; a taken one by what follows from it.
     int open = ArmedPlan::kOpen;
     if (out_->state.compare_exchange_strong(open, ArmedPlan::kClaimed)) offer(*last_);
-  });
+  }));
 }
 
 void MemoryReaction::free_retired() {

@@ -5,6 +5,7 @@
 
 #include "agent/contract/ports.h"
 #include "agent/eviction/reaction.h"
+#include "base/alive.h"
 #include "base/error.h"
 #include "host/cgroup/node_slice.h"
 #include "host/files/journal_file.h"
@@ -49,7 +50,7 @@ class MemoryReaction final : public agent::Reaction {
 
   const PressureWatch::Sources& sources() const { return watch_->sources(); }
 
-  std::uint64_t looks() const { return thread_->looks(); }
+  std::uint64_t readings() const { return thread_->readings(); }
 
  private:
   MemoryReaction(runtime::Loop& loop, Links links, telemetry::Log log);
@@ -68,12 +69,12 @@ class MemoryReaction final : public agent::Reaction {
   std::unique_ptr<PressureWatch> watch_;
   std::unique_ptr<ReactionThread> thread_;
   ArmedPlan* out_ = nullptr;    // the newest plan; the thread's until it is retired
-  ArmedPlan* acted_ = nullptr;  // its victim may still lose its grace
+  ArmedPlan* acted_ = nullptr;  // the executed plan, whose victim may still lose its grace
   bool reported_ = false;       // the result of `out_` was reported
   bool escalation_reported_ = false;
-  std::optional<agent::ReactionPlan> last_;  // as published, to be armed anew
+  std::optional<agent::ReactionPlan> last_;  // the last published plan, from which the next one is armed
   bool refresh_pending_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Alive alive_;
 };
 
 }  // namespace spillway::host

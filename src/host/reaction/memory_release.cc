@@ -43,7 +43,7 @@ void MemoryRelease::brace() noexcept {
   if (!braced_.exchange(true)) wake_releaser(wake_.get());
 }
 
-void MemoryRelease::stand_down() noexcept {
+void MemoryRelease::relax() noexcept {
   braced_.store(false);
 }
 

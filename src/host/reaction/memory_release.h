@@ -1,7 +1,7 @@
 // Frees the memory of processes that are being killed without waiting for them to get the processor themselves:
 // process_mrelease(2), on a thread of its own, because it takes as long as there is memory to free. The call works only
 // until a process has begun to take its memory down itself, which it then does alone; so the thread is awake before the
-// kill. Thread: brace(), release() and stand_down() from one thread, which never waits; the rest the loop. Where the
+// kill. Thread: brace(), release() and relax() from one thread, which never waits; the rest the loop. Where the
 // kernel has no such call nothing happens.
 // Source: spec "Wake-up sources", 6; process_mrelease(2).
 #pragma once
@@ -22,11 +22,11 @@ class MemoryRelease {
   MemoryRelease(const MemoryRelease&) = delete;
   MemoryRelease& operator=(const MemoryRelease&) = delete;
 
-  /// A kill is a matter of microseconds: the thread waits awake for release() or stand_down(), for a few milliseconds.
+  /// A kill is a matter of microseconds: the thread waits awake for release() or relax(), for a few milliseconds.
   void brace() noexcept;
-  void stand_down() noexcept;
+  void relax() noexcept;
 
-  /// Processes beyond what waits already are left to the kernel.
+  /// Queues the processes; if the queue is full, the kernel alone frees their memory.
   void release(DyingProcesses dying) noexcept;
 
  private:

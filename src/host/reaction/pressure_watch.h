@@ -66,7 +66,7 @@ class PressureWatch {
   UniqueFd psi_;
   UniqueFd inotify_;
   std::optional<UsageThreshold> node_;  // version 1
-  std::optional<UsageThreshold> pods_;  // the same
+  std::optional<UsageThreshold> pods_;  // version 1
 };
 
 }  // namespace spillway::host

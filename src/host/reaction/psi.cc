@@ -73,7 +73,7 @@ PsiTrigger open_psi_trigger(int directory, const std::string& file) {
   for (const auto& [window, text] : kTriggers) {
     UniqueFd fd(::openat(directory, file.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
     if (!fd) return {};
-    // The kernel wants the final zero.
+    // The kernel requires the terminating zero.
     if (::write(fd.get(), text.data(), text.size() + 1) > 0) return {std::move(fd), window};
   }
   return {};

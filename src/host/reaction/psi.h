@@ -33,7 +33,7 @@ struct Psi {
 /// kInvalid: the line "some" is missing, or a line is malformed.
 Result<Psi> parse_psi(std::string_view text);
 
-/// The same figures in the form of a Summary.
+/// Converts the figures to the form of a Summary.
 api::PsiStats to_psi_stats(const Psi& psi);
 
 /// The window of triggers that the kernel allows: windows of half a second need CAP_SYS_RESOURCE, multiples of two
@@ -41,7 +41,7 @@ api::PsiStats to_psi_stats(const Psi& psi);
 enum class PsiWindow { kHalfSecond, kTwoSeconds, kNone };
 
 struct PsiTrigger {
-  UniqueFd fd;  // POLLPRI when stalls passed the limit; POLLERR when its cgroup is gone
+  UniqueFd fd;  // POLLPRI when stalls passed the limit; POLLERR when the cgroup was removed
   PsiWindow window = PsiWindow::kNone;
 };
 

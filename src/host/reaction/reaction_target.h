@@ -33,7 +33,7 @@ class ReactionTarget {
   ReactionTarget(const CgroupDir& parent, const CgroupDir& pod,
                  std::vector<std::shared_ptr<ContainerHandle>> containers, KillScope scope = KillScope::kPod);
 
-  /// The usage of the pod's cgroup; nullopt: it is gone.
+  /// The usage of the pod's cgroup; nullopt: the cgroup was removed.
   std::optional<Bytes> usage() const noexcept;
   std::optional<Bytes> inactive_file() const noexcept;
 

@@ -27,7 +27,7 @@ void ring(int eventfd) noexcept {
   static_cast<void>(!::write(eventfd, &one, sizeof one));
 }
 
-/// The stack is there before it is needed.
+/// Touches the stack's pages, so that they are in memory before they are needed.
 void touch_stack() noexcept {
   std::array<volatile char, 65'536> room;  // NOLINT(cppcoreguidelines-pro-type-member-init)
   for (std::size_t i = 0; i < room.size(); i += 4096) room[i] = 0;
@@ -87,17 +87,17 @@ void ReactionThread::adopt() noexcept {
   if (next == nullptr) return;
   if (current_ != nullptr && current_ != acted_) retire(current_);
   current_ = next;
-  looked_for_ = 0;
-  if (acted_ != nullptr && !next->plan.act.empty()) {  // the engine saw its end
+  wake_reached_ = 0;
+  if (acted_ != nullptr && !next->plan.act.empty()) {  // the engine has seen the end of the victim
     retire(std::exchange(acted_, nullptr));
     quiet_until_.reset();
   }
-  // Code, files and lines are in memory and in the caches before it matters.
+  // A rehearsal: code and files are in memory before they are needed.
   static_cast<void>(confirm());
   static_cast<void>(choose());
   rehearse_kill();
   release_.brace();
-  release_.stand_down();
+  release_.relax();
   for (agent::ReactionPlan::Candidate& candidate : next->plan.candidates) candidate.entry.fill({}, false, 0);
 }
 
@@ -116,8 +116,8 @@ void ReactionThread::wait(Duration limit) noexcept {
   for (int i = 0; i < ready; ++i) {
     const std::uint64_t data = events[static_cast<std::size_t>(i)].data.u64;
     if (static_cast<Source>(data & 0xffffffffU) != Source::kMemoryEvents) continue;
-    std::array<char, 4096> notes;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-    while (::read(static_cast<int>(data >> 32), notes.data(), notes.size()) > 0) {
+    std::array<char, 4096> unread;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+    while (::read(static_cast<int>(data >> 32), unread.data(), unread.size()) > 0) {
     }
   }
 }
@@ -169,18 +169,18 @@ std::optional<ReactionThread::Seen> ReactionThread::confirm() noexcept {
 std::optional<std::size_t> ReactionThread::choose() noexcept {
   ArmedPlan& plan = *current_;
   const auto measure = [&](std::size_t i, Bytes inactive) {
-    eviction::MemoryStanding& standing = plan.standings[i];
+    eviction::MemoryStanding& key = plan.keys[i];
     const auto usage = plan.targets[i] ? plan.targets[i]->usage() : std::nullopt;
-    standing.measured = usage.has_value();
-    standing.working_set_bytes = usage ? std::max<std::int64_t>(0, (*usage - inactive).count()) : 0;
+    key.measured = usage.has_value();
+    key.working_set_bytes = usage ? std::max<std::int64_t>(0, (*usage - inactive).count()) : 0;
   };
-  for (std::size_t i = 0; i < plan.standings.size(); ++i) {
+  for (std::size_t i = 0; i < plan.keys.size(); ++i) {
     plan.exact[i] = 0;
     measure(i, plan.plan.candidates[i].inactive_file);
   }
-  for (;;) {  // ends: every turn makes one more of them exact
-    const auto first = eviction::first_for_memory(plan.standings);
-    if (!first || !plan.standings[*first].measured) return std::nullopt;
+  for (;;) {  // ends, because each turn makes one more figure exact
+    const auto first = eviction::first_for_memory(plan.keys);
+    if (!first || !plan.keys[*first].measured) return std::nullopt;
     if (std::exchange(plan.exact[*first], 1) != 0) return first;
     measure(*first, plan.targets[*first]->inactive_file().value_or(Bytes{}));
   }
@@ -194,7 +194,7 @@ Bytes ReactionThread::blind_zone(const Seen& seen) const noexcept {
   return std::max(configured, seen.node->available - *seen.node->mem_available);
 }
 
-void ReactionThread::tell() noexcept {
+void ReactionThread::notify() noexcept {
   if (!quiet_until_) ring(news_.get());
 }
 
@@ -209,8 +209,7 @@ void ReactionThread::act(std::size_t victim, const Seen& seen, Instant since) no
   plan.node = seen.node;
   plan.pods = seen.pods;
   plan.at = now.wall;
-  plan.targets[victim]->measure_containers(Bytes{plan.standings[victim].working_set_bytes},
-                                           plan.container_working_sets);
+  plan.targets[victim]->measure_containers(Bytes{plan.keys[victim].working_set_bytes}, plan.container_working_sets);
   agent::PreparedEntry& entry = plan.plan.candidates[victim].entry;
   entry.fill(now.wall, plan.emergency, available.count());
   int open = ArmedPlan::kOpen;
@@ -236,10 +235,10 @@ void ReactionThread::act(std::size_t victim, const Seen& seen, Instant since) no
 }
 
 void ReactionThread::consider(const Seen& seen, Instant now) noexcept {
-  std::uint64_t met = 0;
-  for (std::size_t i = 0; i < current_->plan.look.size() && i < 64; ++i)
-    if (is_met(current_->plan.look[i], seen)) met |= std::uint64_t{1} << i;
-  bool look = std::exchange(looked_for_, met) != met;
+  std::uint64_t reached = 0;
+  for (std::size_t i = 0; i < current_->plan.wake.size() && i < 64; ++i)
+    if (is_met(current_->plan.wake[i], seen)) reached |= std::uint64_t{1} << i;
+  bool wake = std::exchange(wake_reached_, reached) != reached;
   if (!act_is_met(seen)) victim_ = agent::BrakeVictim::kSomebody;
   if (current_->state.load() == ArmedPlan::kOpen && act_is_met(seen)) {
     if (const std::optional<Seen> certain = confirm()) {
@@ -247,16 +246,16 @@ void ReactionThread::consider(const Seen& seen, Instant now) noexcept {
       const std::optional<std::size_t> victim = choose();
       victim_ = victim ? agent::BrakeVictim::kSomebody : agent::BrakeVictim::kNobody;
       if (victim) act(*victim, *certain, now);
-      release_.stand_down();
-      if (!victim && now - told_at_ >= agent::kHelplessInterval) {
-        told_at_ = now;
-        look = true;
+      release_.relax();
+      if (!victim && now - reported_at_ >= agent::kHelplessInterval) {
+        reported_at_ = now;
+        wake = true;
       }
     }
   }
-  if (!look) return;
-  look_wanted_.store(true);
-  tell();
+  if (!wake) return;
+  observation_wanted_.store(true);
+  notify();
 }
 
 /// Memory that continues to fall is a case for the engine, which may have to name another victim.
@@ -283,7 +282,7 @@ void ReactionThread::follow_up(const Seen& seen, Instant now) noexcept {
   target.give_processor();
   acted_->escalated.store(true);
   quiet_until_.reset();
-  tell();
+  notify();
 }
 
 /// Leaves the brake unchanged while its inputs are missing: nothing was read, or a victim is dying.
@@ -307,7 +306,7 @@ Duration ReactionThread::interval(const Seen& seen, Instant now) const noexcept 
   const agent::ObserveOptions& options = current_->plan.observe;
   std::optional<Bytes> headroom;
   bool pressing = false;
-  for (const auto* triggers : {&current_->plan.act, &current_->plan.look}) {
+  for (const auto* triggers : {&current_->plan.act, &current_->plan.wake}) {
     for (const agent::ReactionPlan::Trigger& trigger : *triggers) {
       const std::optional<Bytes> shown = left(trigger.signal, seen);
       if (!shown) continue;
@@ -337,11 +336,11 @@ void ReactionThread::run() noexcept {
     adopt();
     const Instant now = RealClock::read_mono();
     const Seen seen = read_gauges(Depth::kWatched);
-    looks_.fetch_add(1, std::memory_order_relaxed);
+    readings_.fetch_add(1, std::memory_order_relaxed);
     if (const auto available = left(eviction::Signal::kMemoryAvailable, seen)) fall_.add(*available, now);
     if (quiet_until_ && !may_stay_quiet(seen, now)) {
       quiet_until_.reset();
-      tell();
+      notify();
     }
     if (current_ != nullptr) {
       follow_up(seen, now);

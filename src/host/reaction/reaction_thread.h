@@ -33,8 +33,8 @@ struct ArmedPlan {
   enum State : int { kOpen, kClaimed, kTaken };
 
   agent::ReactionPlan plan;
-  std::vector<std::shared_ptr<const ReactionTarget>> targets;  // one per candidate; null: nothing runs
-  std::vector<eviction::MemoryStanding> standings;
+  std::vector<std::shared_ptr<const ReactionTarget>> targets;  // target of each candidate; null: the pod has no process
+  std::vector<eviction::MemoryStanding> keys;
   std::vector<char> exact;  // per candidate: inactive_file was read
   UniqueFd journal;
   bool watches_pods = false;      // some threshold is about all pods together
@@ -83,7 +83,7 @@ class ReactionThread {
   /// The report of a plan may wait until the victim is gone.
   int news() const { return news_.get(); }
 
-  bool take_look_wanted() { return look_wanted_.exchange(false); }
+  bool take_observation_wanted() { return observation_wanted_.exchange(false); }
 
   /// Offers the next plan; the replaced one is returned through retired().
   void offer(std::unique_ptr<ArmedPlan> plan);
@@ -91,7 +91,7 @@ class ReactionThread {
   /// A list of plans the thread is done with; the caller owns them.
   ArmedPlan* retired() { return retired_.exchange(nullptr); }
 
-  std::uint64_t looks() const { return looks_.load(std::memory_order_relaxed); }
+  std::uint64_t readings() const { return readings_.load(std::memory_order_relaxed); }
 
   ThreadRank rank() const { return rank_.load(); }
 
@@ -123,27 +123,27 @@ class ReactionThread {
   void steer_brake(const Seen& seen, Instant now) noexcept;
   Duration interval(const Seen& seen, Instant now) const noexcept;
   Bytes blind_zone(const Seen& seen) const noexcept;
-  void tell() noexcept;
+  void notify() noexcept;
 
   Gauges gauges_;
   UniqueFd epoll_;
   UniqueFd control_;
   UniqueFd news_;
   std::atomic<bool> stop_{false};
-  std::atomic<bool> look_wanted_{false};
+  std::atomic<bool> observation_wanted_{false};
   std::atomic<ArmedPlan*> offered_{nullptr};
   std::atomic<ArmedPlan*> retired_{nullptr};
-  std::atomic<std::uint64_t> looks_{0};
+  std::atomic<std::uint64_t> readings_{0};
   std::atomic<ThreadRank> rank_{ThreadRank::kOrdinary};
 
   // The thread's own.
   ArmedPlan* current_ = nullptr;
-  ArmedPlan* acted_ = nullptr;  // its victim is dying
+  ArmedPlan* acted_ = nullptr;  // the executed plan, whose victim is dying
   Instant grace_end_;
   Instant acted_at_;
-  Instant told_at_;
+  Instant reported_at_;
   std::optional<Instant> quiet_until_;  // a victim is dying, and needs the processor more than the loop does
-  std::uint64_t looked_for_ = 0;        // bits of the wake triggers that were met
+  std::uint64_t wake_reached_ = 0;      // bits of the wake triggers that were reached
   agent::BrakeVictim victim_ = agent::BrakeVictim::kSomebody;
   agent::FallRate fall_;
   MemoryRelease release_;

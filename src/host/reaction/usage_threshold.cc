@@ -15,7 +15,7 @@
 namespace spillway::host {
 namespace {
 
-constexpr Duration kLookEvery = seconds(1);
+constexpr Duration kUsageCheckInterval = seconds(1);
 constexpr Duration kRearmEvery = seconds(10);
 constexpr Bytes kRearmMove = mebibytes(1);
 
@@ -39,7 +39,7 @@ void UsageThreshold::set(std::vector<Bytes> available, eviction::MemoryEstimator
 }
 
 void UsageThreshold::disarm() {
-  event_.reset();  // which also removes it from the epoll set
+  event_.reset();  // closing also removes the descriptor from the epoll set
   armed_usage_.reset();
 }
 
@@ -68,7 +68,7 @@ void UsageThreshold::rearm() {
       armed_at_ = now.mono;
     }
   }
-  timer_ = loop_.at(now.mono + kLookEvery, [this] {
+  timer_ = loop_.at(now.mono + kUsageCheckInterval, [this] {
     timer_.reset();
     rearm();
   });

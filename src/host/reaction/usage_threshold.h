@@ -24,7 +24,7 @@ class UsageThreshold {
   /// Receives every descriptor that wakes when the threshold is passed; it is closed when another one is armed.
   using Armed = std::function<void(int fd)>;
 
-  /// `cgroup` outlives this.
+  /// `cgroup` must outlive this object.
   UsageThreshold(runtime::Loop& loop, const CgroupDir& cgroup, MemoryGauge gauge, telemetry::Log log, Armed armed)
       : loop_(loop), cgroup_(cgroup), gauge_(std::move(gauge)), log_(std::move(log)), on_armed_(std::move(armed)) {}
 
@@ -35,7 +35,7 @@ class UsageThreshold {
   /// True if the kernel has thresholds for this cgroup, and we may set them.
   static bool is_offered(const CgroupDir& cgroup);
 
-  /// Amounts of what is available at which to wake. Empty: none.
+  /// Sets the amounts of available memory at which to wake. Empty: none.
   void set(std::vector<Bytes> available, eviction::MemoryEstimator by);
 
  private:

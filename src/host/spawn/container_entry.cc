@@ -43,7 +43,7 @@ void ContainerEntry::on_status() {
 void ContainerEntry::hold_program() {
   read_entry_reports(plan_, child_, reports_);
   if (reports_.program <= 0 || program_ || program_ended_) return;
-  // Only this object reaps the process, so its number cannot have been reused.
+  // The process number cannot have been reused, because only this object reaps the process.
   program_ = try_open_pidfd(reports_.program);
   if (!program_) {
     reports_.failure = "a process of the container is lost";

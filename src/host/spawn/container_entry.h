@@ -35,7 +35,7 @@ class ContainerEntry {
   /// `streams` are borrowed until it returns. An error: nothing is left of it and no call follows.
   Outcome start(const EntryStreams& streams);
 
-  /// SIGKILL to the program and its process group, as soon as it is there.
+  /// Sends SIGKILL to the program and its process group, once the program exists.
   void kill();
 
  private:

@@ -83,7 +83,8 @@ struct EntryMakings {
       ::syscall(SYS_clone, CLONE_PARENT | CLONE_PARENT_SETTID | SIGCHLD, nullptr, plan.program, nullptr, nullptr);
   if (pid < 0) fail_child(kStatusFd, ChildStep::kSession, errno);
   if (pid == 0) become_program(plan);
-  const ChildReport report{ChildStep::kCloned, 0};  // its end can be watched from now on
+  // reported now, because the parent can watch the process from here on
+  const ChildReport report{ChildStep::kCloned, 0};
   ::syscall(SYS_write, kStatusFd, &report, sizeof report);
   for (;;) ::syscall(SYS_exit_group, 0);
 }

@@ -26,7 +26,7 @@ struct EntryPlan {
   std::string working_dir;
   std::int32_t oom_score_adj = 0;
   const CgroupDir* cgroup = nullptr;
-  std::vector<UniqueFd> namespaces;          // entered in this order, as root
+  std::vector<UniqueFd> namespaces;          // entered in this order, while root
   const Confinement* confinement = nullptr;  // null: no more is taken from it than from any container of its kind
   int users = -1;                            // the pod's user namespace, borrowed; needed with a confinement
   std::optional<std::uint64_t> open_files_max;
@@ -37,7 +37,7 @@ struct EntryStreams {
   int in = -1;
   int out = -1;
   int err = -1;
-  bool terminal = false;  // `in` is a terminal: it becomes the controlling one
+  bool terminal = false;  // `in` is a terminal, which becomes the controlling one
 };
 
 /// The number of the second child, in a page that the first child shares with this process. The kernel writes it there
@@ -75,12 +75,12 @@ Result<EntryChild> start_entry(const EntryPlan& plan, const EntryStreams& stream
 
 /// The reports of a child. They end when the program runs or will not run.
 struct EntryReports {
-  pid_t program = 0;  // the second child, to be reaped; 0: none was made (yet)
+  pid_t program = 0;  // the second child, which must be reaped; 0: it was not made (yet)
   std::string failure;
   bool at_end = false;
 };
 
-/// Adds what is new; does not wait. Does nothing once `reports` are at their end.
+/// Reads new reports without waiting. Does nothing once `reports` are at their end.
 void read_entry_reports(const EntryPlan& plan, const EntryChild& child, EntryReports& reports);
 
 }  // namespace spillway::host

@@ -16,7 +16,7 @@
 namespace spillway::host {
 namespace {
 
-constexpr int kFirstFreeFd = 10;  // the child's sources for descriptors 0..3 must lie above them
+constexpr int kFirstFreeFd = 10;  // the sources of the child's descriptors 0..3 must be at least this
 constexpr std::uint64_t kCloneIntoCgroup = 0x200000000ULL;
 
 CgroupJoin::Cloned clone_with(int cgroup_fd, unsigned long flags) {
@@ -115,7 +115,7 @@ void drop_rights(const Confinement& own, int users, int status) {
     if ((own.capabilities >> right & 1) != 0) continue;
     if (::syscall(SYS_prctl, PR_CAPBSET_DROP, right, 0, 0, 0) == 0) continue;
     if (errno != EINVAL) fail_child(status, ChildStep::kRights, errno);
-    break;  // the kernel has no more
+    break;  // EINVAL: this and higher numbers are not capabilities of the kernel
   }
   if (::syscall(SYS_setgroups, own.groups.size(), own.groups.data()) != 0 ||
       ::syscall(SYS_setresgid, own.gid, own.gid, own.gid) != 0 ||

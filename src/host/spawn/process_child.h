@@ -69,7 +69,7 @@ class CgroupJoin {
     int pidfd = -1;
   };
 
-  /// `cgroup` may be null and has to stay valid.
+  /// `cgroup` may be null and must stay valid.
   static Result<CgroupJoin> prepare(const CgroupDir* cgroup);
   /// Called with all signals blocked. `flags`: CLONE_NEW*.
   Cloned clone(unsigned long flags);
@@ -80,13 +80,13 @@ class CgroupJoin {
   Outcome open_procs();
 
   const CgroupDir* cgroup_ = nullptr;
-  std::vector<UniqueFd> procs_;  // cgroup.procs of each hierarchy still to be joined
+  std::vector<UniqueFd> procs_;  // cgroup.procs of each hierarchy that the child must still join
 };
 
 /// Out of the way of the first descriptors, which the child fills anew.
 Result<UniqueFd> raised(int fd);
 
-/// Arguments for execve(2); `texts` has to stay valid.
+/// Arguments for execve(2); `texts` must stay valid.
 std::vector<char*> c_strings(const std::vector<std::string>& texts);
 
 [[noreturn]] void fail_child(int status_fd, ChildStep step, int error, std::size_t index = 0);
@@ -102,7 +102,7 @@ void seal_memory(int status_fd);
 /// Takes an identity of the pod with these rights and no others, for good. `users`: the pod's user namespace.
 void drop_rights(const Confinement& own, int users, int status);
 
-/// Starts the first of `candidates` that there is; fails with kExec.
+/// Executes the first of `candidates` that exists; fails with kExec.
 [[noreturn]] void run_program(const std::vector<std::string>& candidates, char* const* argv, char* const* environment);
 
 /// "exec: \"foo\": executable file not found in $PATH".

@@ -53,7 +53,7 @@ struct ChildPlan {
   std::string oom_score;
   std::optional<rlimit> open_files;
   UniqueFd in;
-  int owned_in = -1;  // `in`, if it is the program's own
+  int owned_in = -1;  // `in`, if it must belong to the program's user; -1 otherwise
   bool terminal = false;
   UniqueFd out;
   UniqueFd err;
@@ -93,7 +93,7 @@ void enter_view(const ChildPlan& plan, int status) {
   if (::syscall(SYS_setns, plan.mounts, CLONE_NEWNS) != 0 || ::syscall(SYS_unshare, CLONE_NEWNS | CLONE_NEWCGROUP) != 0)
     fail_child(status, Step::kView, errno);
   if (const auto broken = run_mount_steps(own.mounts)) fail_child(status, Step::kMounts, broken->error, broken->step);
-  // A program may open its output again, as /dev/stdout.
+  // A program may open its output again by its name, /dev/stdout.
   for (const int fd : {plan.out.get(), plan.err.get(), plan.owned_in})
     if (fd >= 0 && ::syscall(SYS_fchown, fd, own.first_id + own.uid, own.first_id + own.gid) != 0)
       fail_child(status, Step::kDescriptors, errno);
@@ -289,7 +289,7 @@ Result<SupervisorMakings> prepare_supervisor(const SpawnPlan& plan, int made) {
   return own;
 }
 
-/// The supervisor, and from it the program's process.
+/// Starts the supervisor, which starts the program's process.
 Result<SpawnedProcess> spawn_supervised(const SpawnPlan& plan, ChildPlan& child, UniqueFd status,
                                         unsigned long namespaces) {
   std::array<int, 2> ends = {-1, -1};
@@ -305,7 +305,7 @@ Result<SpawnedProcess> spawn_supervised(const SpawnPlan& plan, ChildPlan& child,
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   const CgroupJoin::Cloned cloned = own.cgroup.clone(0);
   if (cloned.pid == 0) {
-    // Only the children of this process are in that namespace.
+    // Only children of this process are in that namespace, not the process itself.
     if (shares_pids && ::syscall(SYS_setns, plan.shared_pids, CLONE_NEWPID) != 0)
       fail_child(own.made.get(), Step::kNamespace, errno);
     become_supervisor(child, own, namespaces);
@@ -408,7 +408,7 @@ Result<SpawnedProcess> spawn(const SpawnPlan& plan) {
   sigset_t before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  // Only children that this thread makes until it returns are in that namespace.
+  // Only children that this thread makes before it returns are in that namespace.
   const bool entered = !shares_pids || ::setns(plan.shared_pids, CLONE_NEWPID) == 0;
   int error = errno;
   CgroupJoin::Cloned cloned;

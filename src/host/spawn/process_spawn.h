@@ -27,26 +27,27 @@ namespace spillway::host {
 struct SupervisorPlan {
   int program = -1;
   const CgroupDir* cgroup = nullptr;
-  std::vector<std::pair<int, int>> descriptors;  // passed on: the number here, and the number there (SupervisorFd)
-  int state = -1;                                // its SupervisorState: receives the number of the program's process
+  std::vector<std::pair<int, int>> descriptors;  // inherited descriptors: number here, and number there (SupervisorFd)
+  // its SupervisorState, to which it writes the number of the program's process
+  int state = -1;
 };
 
 struct SpawnPlan {
   std::vector<std::string> argv;         // not empty
-  std::vector<std::string> environment;  // "NAME=value"; PATH of it finds argv[0]
+  std::vector<std::string> environment;  // "NAME=value"; its PATH is searched for argv[0]
   std::string working_dir;
   std::int32_t oom_score_adj = 0;
   const CgroupDir* cgroup = nullptr;
   int stdin_fd = -1;  // nothing to read
   int stdout_fd = -1;
   int stderr_fd = -1;
-  bool terminal = false;                      // stdin_fd is one, and becomes the one that controls the session
-  const PodNamespaces* namespaces = nullptr;  // to be entered; null: ours
+  bool terminal = false;                      // stdin_fd is a terminal, which becomes the session's controlling one
+  const PodNamespaces* namespaces = nullptr;  // namespaces to enter; null: this process's
   /// Written before the program runs: names with dots between their parts, and values.
   std::vector<std::pair<std::string, std::string>> sysctls;
   /// The soft limit of open files that the program starts with; absent: ours.
   std::optional<std::uint64_t> open_files_max;
-  /// The pid namespace of a container, to be in instead of one of its own; -1: none.
+  /// The pid namespace of a container that the program enters; -1: it gets its own.
   int shared_pids = -1;
   /// Needs `namespaces` with a view.
   std::optional<Confinement> confinement;
@@ -58,7 +59,7 @@ struct SpawnedProcess {
   pid_t pid = 0;
   UniqueFd pidfd;
   UniqueFd status;       // readable once the program runs (end of file) or has failed to start (a report)
-  pid_t supervisor = 0;  // our child, the program's parent; 0: there is none
+  pid_t supervisor = 0;  // our child, the parent of the program; 0: there is none
   UniqueFd supervisor_pidfd;
 };
 
@@ -67,8 +68,8 @@ Result<SpawnedProcess> spawn(const SpawnPlan& plan);
 
 /// Reads `status`: nullopt while it is empty. A value without text: the program runs.
 struct StartReport {
-  std::string failure;  // one line, e.g. exec: "foo": executable file not found in $PATH
-  std::string reason;   // "RunContainerError"; "CreateContainerError" if what it needs could not be made
+  std::string failure;  // an error in one line, e.g. exec: "foo": executable file not found in $PATH
+  std::string reason;   // "RunContainerError"; "CreateContainerError" if the preparation failed
 };
 
 std::optional<StartReport> read_start_report(const SpawnPlan& plan, int status_fd);

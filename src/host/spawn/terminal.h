@@ -20,7 +20,7 @@ struct Terminal {
 /// could have put anything in its place.
 Result<Terminal> open_terminal(pid_t process);
 
-/// The same in the /dev/pts of whatever has the directory `root` as its root.
+/// Makes a terminal in the /dev/pts below the directory `root`.
 Result<Terminal> open_terminal(const UniqueFd& root);
 
 /// Resizes the terminal and notifies its programs (SIGWINCH).

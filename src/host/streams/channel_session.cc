@@ -11,7 +11,7 @@
 namespace spillway::host {
 namespace {
 
-constexpr std::size_t kChannelBytesMax = 65'536;          // per output in one turn of the loop
+constexpr std::size_t kChannelBytesMax = 65'536;          // read from one output in one turn of the loop
 constexpr std::size_t kChannelDrainBytesMax = 1'048'576;  // the most that a full pipe can still hold at the end
 constexpr Duration kChannelPace = milliseconds(10);
 
@@ -48,11 +48,11 @@ ChannelSession::~ChannelSession() {
 
 void ChannelSession::open() {
   active_ = loop_.now().mono;
-  look_for_idleness();
+  arm_idle_timer();
   const api::Readiness readiness = channels_->readiness();
   if (readiness == api::Readiness::kCertain) return begin();
   const bool likely = readiness == api::Readiness::kLikely;
-  ready_timer_ = loop_.at(active_ + (likely ? api::kSettleTime : kReadyMax), [this, likely] {
+  ready_timer_ = loop_.at(active_ + (likely ? api::kLikelyReadyWait : kReadyMax), [this, likely] {
     const auto self = weak_from_this().lock();
     ready_timer_.reset();
     if (likely) return begin();
@@ -71,16 +71,16 @@ void ChannelSession::begin() {
   on_ready();
 }
 
-void ChannelSession::look_for_idleness() {
-  idle_timer_ = loop_.at(active_ + kIdleMax, [this] {
+void ChannelSession::arm_idle_timer() {
+  idle_timer_ = loop_.at(active_ + idle_max(), [this] {
     idle_timer_.reset();
-    if (loop_.now().mono - active_ < kIdleMax) return look_for_idleness();
+    if (loop_.now().mono - active_ < idle_max()) return arm_idle_timer();
     cut();
   });
 }
 
 void ChannelSession::take_input(UniqueFd in) {
-  input_settled_ = true;
+  input_taken_ = true;
   in_ = std::move(in);
   write_input();
 }
@@ -165,14 +165,14 @@ void ChannelSession::on_input(std::string bytes) {
     using Kind = api::ChannelInput::Kind;
     if (input.kind == Kind::kClosed) return cut();
     if (input.kind == Kind::kResize) on_resize(input.size);
-    if (input.kind == Kind::kData && (in_ || !input_settled_) && !in_ends_) input_ += input.data;
+    if (input.kind == Kind::kData && (in_ || !input_taken_) && !in_ends_) input_ += input.data;
     if (input.kind == Kind::kEnd) in_ends_ = true;
   }
   write_input();
 }
 
 void ChannelSession::write_input() {
-  if (!input_settled_) return;
+  if (!input_taken_) return;
   while (in_ && !input_.empty()) {
     const ssize_t written = write_quietly(in_.get(), input_);
     if (written < 0 && errno == EINTR) continue;
@@ -185,7 +185,7 @@ void ChannelSession::write_input() {
       }
       return;
     }
-    if (written < 0) {  // the program does not want to hear more
+    if (written < 0) {  // the program has closed its input
       close_input();
       break;
     }

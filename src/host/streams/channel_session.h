@@ -1,7 +1,7 @@
 // One client connected to a program: the client's data become the program's input, the program's output is sent to the
 // client, at the pace of the slower side. The derived class starts and ends the program.
 // Thread: loop. Bounds: for input the connection's own buffer (no more is read before the program has taken it),
-// kWaitingMax for output; idle kIdleMax. Input that arrives before the program is ready waits too. Source: spec "Pod
+// kWaitingMax for output; idle idle_max(). Input that arrives before the program is ready waits too. Source: spec "Pod
 // lifecycle", 11.2, 11.4, 11.5.
 #pragma once
 
@@ -27,7 +27,6 @@ namespace spillway::host {
 class ChannelSession : public StreamSession, public std::enable_shared_from_this<ChannelSession> {
  public:
   static constexpr std::size_t kWaitingMax = std::size_t{256} * 1024;
-  static constexpr Duration kIdleMax = hours(4);
   static constexpr Duration kReadyMax = seconds(30);  // until the client has opened its channels
 
   ~ChannelSession() override;
@@ -48,7 +47,7 @@ class ChannelSession : public StreamSession, public std::enable_shared_from_this
   ChannelSession(runtime::Loop& loop, std::shared_ptr<api::UpgradingSink> sink,
                  std::unique_ptr<api::CommandChannels> channels, api::StreamOptions options);
 
-  /// The client has all its channels: the rest may be called.
+  /// The client has all its channels: the other functions may be called from now on.
   virtual void on_ready() = 0;
   /// Sets the descriptor for input; not blocking. Empty: input is dropped. Until this is called input waits.
   void take_input(UniqueFd in);
@@ -70,10 +69,10 @@ class ChannelSession : public StreamSession, public std::enable_shared_from_this
   virtual bool holds_program() const = 0;
   virtual void on_resize(api::TerminalSize size) = 0;
 
-  /// Input is at its end.
+  /// The client's input has ended.
   virtual void on_input_closed() {}
 
-  /// The client is gone, or was idle for too long.
+  /// The client has disconnected, or was idle for too long.
   virtual void on_client_gone() = 0;
 
   runtime::Loop& loop() { return loop_; }
@@ -94,18 +93,18 @@ class ChannelSession : public StreamSession, public std::enable_shared_from_this
   void watch(Output& output);
   void pace();
   void end();
-  void look_for_idleness();
+  void arm_idle_timer();
   void begin();
 
   runtime::Loop& loop_;
-  std::shared_ptr<api::UpgradingSink> sink_;  // null: the client is gone
+  std::shared_ptr<api::UpgradingSink> sink_;  // null: the client has disconnected
   std::unique_ptr<api::CommandChannels> channels_;
   api::StreamOptions options_;
   bool begun_ = false;
-  bool input_settled_ = false;  // take_input() was called; until then input waits
+  bool input_taken_ = false;  // take_input() was called; until then input waits
   UniqueFd in_;
   bool in_watched_ = false;
-  bool in_ends_ = false;    // after what waits
+  bool in_ends_ = false;    // close the input after the waiting bytes
   std::string input_;       // waits for the program
   std::size_t unused_ = 0;  // bytes of the connection not yet reported as used
   std::array<Output, 2> outputs_;

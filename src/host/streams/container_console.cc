@@ -24,14 +24,14 @@ void ContainerConsole::listen(std::weak_ptr<OutputListener> listener) {
   std::erase_if(listeners_, [](const auto& each) { return each.expired(); });
   listeners_.push_back(std::move(listener));
   if (on_listened_) return on_listened_();
-  on_heard();
+  on_output_ready();
 }
 
-void ContainerConsole::on_heard() {
+void ContainerConsole::on_output_ready() {
   for_each_listener([](OutputListener& listener) { listener.on_listening(); });
 }
 
-void ContainerConsole::tell(std::function<void()> on_listened, std::function<void()> on_input_ended) {
+void ContainerConsole::set_callbacks(std::function<void()> on_listened, std::function<void()> on_input_ended) {
   on_listened_ = std::move(on_listened);
   on_input_ended_ = std::move(on_input_ended);
 }

@@ -29,30 +29,31 @@ class ContainerConsole {
  public:
   /// `input`: the descriptor of the container's input, not blocking; empty: it has none.
   void open(UniqueFd input, bool ends_once);
-  /// Input and outputs are one terminal. `takes_input`: clients may type.
+  /// Uses one terminal for input and outputs. `takes_input`: clients may type.
   void open_terminal(UniqueFd terminal, bool takes_input);
 
   bool has_terminal() const { return has_terminal_; }
 
-  /// Sets the callbacks for a new listener, which has to lead to on_heard(), and for the end of the input. Empty: none.
-  void tell(std::function<void()> on_listened, std::function<void()> on_input_ended);
+  /// Sets the callbacks for a new listener, which has to lead to on_output_ready(), and for the end of the input.
+  /// Empty: none.
+  void set_callbacks(std::function<void()> on_listened, std::function<void()> on_input_ended);
 
   bool has_listeners() const;
 
   /// `listener` receives the output, from on_listening() on, and the end.
   void listen(std::weak_ptr<OutputListener> listener);
-  /// The container's output is passed to say() from now on.
-  void on_heard();
+  /// From now on the container's output is passed to say().
+  void on_output_ready();
 
   void say(api::Channel channel, std::string_view data);
   /// True if a listener is behind: read no more from the container.
   bool is_held_up() const;
 
-  /// The input, for one client; empty: there is none, or it has ended.
+  /// A copy of the input for one client; empty: there is none, or it has ended.
   UniqueFd share_input() const;
   /// A client has given all its input.
   void on_input_given();
-  /// Sets the size of its terminal.
+  /// Sets the size of the terminal.
   void resize(api::TerminalSize size);
   /// The container has ended: notifies all listeners.
   void close();

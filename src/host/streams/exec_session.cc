@@ -81,7 +81,7 @@ Outcome ExecSession::begin_with_pipes() {
     if (!wanted) continue;
     SPILLWAY_TRY(made, open_pipe());
     *pipe = std::move(made);
-    // A program may open them again, as /dev/stdout.
+    // A program may open its streams again by name, as /dev/stdout.
     if (owner_ && ::fchown(pipe->read.get(), owner_->first, owner_->second) != 0) return errno_error("pipe", errno);
   }
   for (const UniqueFd* ours : {&in.write, &out.read, &err.read})

@@ -15,7 +15,7 @@ namespace spillway::host {
 /// The means to enter a running container.
 struct ContainerAccess {
   EntryPlan plan;
-  pid_t process = 0;  // one of it, not yet collected
+  pid_t process = 0;  // number of a process of the container, not yet reaped
 };
 
 class ExecSession final : public ChannelSession, private ContainerEntry::Owner {

@@ -25,7 +25,7 @@ Result<UniqueFd> connect_to(const sockaddr* address, socklen_t size) {
   return made;
 }
 
-/// "localhost" as other runtimes understand it: first the one address, then the other.
+/// Connects to "localhost" as other runtimes do: IPv4 first, then IPv6.
 Result<UniqueFd> connect_to_loopback(std::uint16_t port) {
   sockaddr_in first = {};
   first.sin_family = AF_INET;

@@ -21,22 +21,23 @@ namespace spillway::host {
 
 /// The place of a port.
 struct PortTarget {
-  UniqueFd network;              // a namespace, in which all may be reached; empty: the machine's
-  bool all_of_machine = false;   // counts without `network`; else only what `processes` listen on
+  UniqueFd network;  // a namespace, in which all may be reached; empty: the machine's
+  // without `network`: every port of the machine is allowed, not only those of `processes`
+  bool all_of_machine = false;
   std::vector<pid_t> processes;  // the processes of `cgroup`
-  std::string cgroup;            // the last part of its path
+  std::string cgroup;            // last part of the cgroup's path
 };
 
 class PortConnector {
  public:
   static constexpr std::size_t kWaitingMax = 256;
 
-  /// A socket that does not block; perhaps its connection is not there yet.
+  /// A non-blocking socket, whose connection may not be established yet.
   using Answer = std::move_only_function<void(Result<UniqueFd>)>;
 
   explicit PortConnector(runtime::Loop& loop);
 
-  /// `answer` is called later, never from inside, and not after this object has gone.
+  /// `answer` is called later, never from inside, and not after this object is destroyed.
   void connect(PortTarget target, std::uint16_t port, Answer answer);
 
  private:

@@ -38,7 +38,7 @@ bool read_number(std::string_view text, int base, Number& into) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-/// nullopt: it is none, such as the heading.
+/// nullopt: not a row of a socket, such as the heading.
 std::optional<Row> parse_row(std::string_view line) {
   std::array<std::string_view, 10> fields;
   for (std::string_view& field : fields) {
@@ -123,8 +123,7 @@ Outcome check_listeners(std::uint16_t port, const std::vector<pid_t>& processes,
   for (std::size_t i = 0; i < std::min(processes.size(), kProcessesMax) && !wanted.empty(); ++i)
     strike_out(processes[i], cgroup, wanted, left);
   if (!wanted.empty())
-    return make_error(ErrorCode::kNotFound, "port {} of this machine is not one that processes of the pod listen on",
-                      port);
+    return make_error(ErrorCode::kNotFound, "no process of the pod listens on port {} of this machine", port);
   return {};
 }
 

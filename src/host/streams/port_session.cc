@@ -14,8 +14,8 @@
 namespace spillway::host {
 namespace {
 
-constexpr std::size_t kPortBytesMax = 65'536;  // per connection in one turn of the loop
-constexpr Duration kLookInterval = milliseconds(10);
+constexpr std::size_t kPortBytesMax = 65'536;  // read from one connection in one turn of the loop
+constexpr Duration kPortPaceInterval = milliseconds(10);
 
 }  // namespace
 
@@ -35,13 +35,13 @@ PortSession::~PortSession() {
 
 void PortSession::open() {
   active_ = loop_.now().mono;
-  look_for_idleness();
+  arm_idle_timer();
 }
 
-void PortSession::look_for_idleness() {
-  idle_timer_ = loop_.at(active_ + kIdleMax, [this] {
+void PortSession::arm_idle_timer() {
+  idle_timer_ = loop_.at(active_ + idle_max(), [this] {
     idle_timer_.reset();
-    if (loop_.now().mono - active_ < kIdleMax) return look_for_idleness();
+    if (loop_.now().mono - active_ < idle_max()) return arm_idle_timer();
     const auto self = shared_from_this();
     cut();
   });
@@ -57,7 +57,7 @@ void PortSession::on_input(std::string bytes) {
   send(std::move(reply));
   if (!events) return cut();
   for (api::PortEvent& event : *events) take(std::move(event));
-  tell_used();
+  report_used();
 }
 
 void PortSession::take(api::PortEvent event) {
@@ -83,10 +83,10 @@ void PortSession::begin(Pair pair, std::uint16_t port) {
 
 void PortSession::on_socket(Pair pair, Result<UniqueFd> socket) {
   const auto found = forwards_.find(pair);
-  if (found == forwards_.end()) return;  // the client has thought better of it
+  if (found == forwards_.end()) return;  // the client has closed the stream meanwhile
   if (!socket) {
     fail(pair, found->second.port, socket.error().text());
-    return tell_used();
+    return report_used();
   }
   found->second.socket = *std::move(socket);
   watch(pair, found->second);
@@ -113,10 +113,10 @@ void PortSession::on_ready(Pair pair) {
   if (found == forwards_.end()) return;
   Forward& forward = found->second;
   active_ = loop_.now().mono;
-  if (!forward.connected && !finish_connecting(pair, forward)) return tell_used();
-  if (!write_port(pair, forward)) return tell_used();
-  if (!forward.port_ended && !is_full() && !read_port(pair, forward)) return tell_used();
-  tell_used();
+  if (!forward.connected && !finish_connecting(pair, forward)) return report_used();
+  if (!write_port(pair, forward)) return report_used();
+  if (!forward.port_ended && !is_full() && !read_port(pair, forward)) return report_used();
+  report_used();
   if (!sink_) return;
   if (is_full()) return pace();
   watch(pair, forward);
@@ -140,7 +140,7 @@ bool PortSession::write_port(Pair pair, Forward& forward) {
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) return true;
     if (sent < 0) {
-      close(pair, {});  // as when it ends by itself
+      close(pair, {});  // closes as if the connection had ended by itself
       return false;
     }
     forward.to_port.erase(0, static_cast<std::size_t>(sent));
@@ -183,7 +183,7 @@ bool PortSession::read_port(Pair pair, Forward& forward) {
 /// The client is behind: nothing is read until it has caught up.
 void PortSession::pace() {
   if (pace_timer_) return;
-  pace_timer_ = loop_.at(loop_.now().mono + kLookInterval, [this] {
+  pace_timer_ = loop_.at(loop_.now().mono + kPortPaceInterval, [this] {
     pace_timer_.reset();
     if (is_full()) return pace();
     for (auto& [pair, forward] : forwards_) watch(pair, forward);
@@ -212,7 +212,7 @@ void PortSession::send(std::string bytes) {
   if (!sink->write(std::make_shared<const std::string>(std::move(bytes)))) cut();
 }
 
-void PortSession::tell_used() {
+void PortSession::report_used() {
   if (!sink_) return;
   std::size_t waiting = 0;
   for (const auto& [pair, forward] : forwards_) waiting += forward.to_port.size();

@@ -1,7 +1,7 @@
 // A client that talks with ports of a pod: for each connection of its pair of streams one to the port.
 // Thread: loop. Bounds: connections of a node kForwardsMax, of a client api::PortStreams::kPairsMax; of input what the
 // client's connection may hold, for all its pairs together: a port that takes nothing holds up the others when that is
-// used up; kWaitingMax of output; idle kIdleMax. Source: spec "Pod lifecycle", 11.6.
+// used up; kWaitingMax of output; idle idle_max(). Source: spec "Pod lifecycle", 11.6.
 #pragma once
 
 #include "api/exchange/upgrade.h"
@@ -27,13 +27,12 @@ class PortSession final : public StreamSession, public std::enable_shared_from_t
  public:
   static constexpr std::size_t kForwardsMax = 1024;
   static constexpr std::size_t kWaitingMax = std::size_t{256} * 1024;
-  static constexpr Duration kIdleMax = hours(4);
 
   using Answer = std::move_only_function<void(Result<UniqueFd>)>;
   /// Connects to a port of the pod; answers later.
   using Dial = std::function<void(std::uint16_t port, Answer answer)>;
 
-  /// `pod`: for messages. `forwards`: how many connections there are at this node.
+  /// `pod`: its name for messages. `forwards`: counter of the node's connections.
   PortSession(runtime::Loop& loop, std::shared_ptr<api::UpgradingSink> sink, api::PortStreams::Carrier carrier,
               std::string pod, Dial dial, std::shared_ptr<std::size_t> forwards);
   ~PortSession() override;
@@ -53,7 +52,7 @@ class PortSession final : public StreamSession, public std::enable_shared_from_t
   using Pair = api::SpdyStreamId;
 
   struct Forward {
-    UniqueFd socket;  // empty: to be connected
+    UniqueFd socket;  // empty: not connected yet
     std::uint16_t port = 0;
     bool connected = false;
     bool watched = false;
@@ -76,13 +75,13 @@ class PortSession final : public StreamSession, public std::enable_shared_from_t
   void close(Pair pair, std::string_view why);
   void fail(Pair pair, std::uint16_t port, std::string_view why);
   void send(std::string bytes);
-  void tell_used();
-  void look_for_idleness();
+  void report_used();
+  void arm_idle_timer();
 
   bool is_full() const { return sink_ != nullptr && sink_->waiting_bytes() > kWaitingMax; }
 
   runtime::Loop& loop_;
-  std::shared_ptr<api::UpgradingSink> sink_;  // null: the client is gone
+  std::shared_ptr<api::UpgradingSink> sink_;  // null: the client has disconnected
   api::PortStreams streams_;
   std::string pod_;
   Dial dial_;

@@ -17,13 +17,13 @@
 namespace spillway::host {
 namespace {
 
-constexpr std::size_t kRelayBytesMax = 65'536;  // in one turn of the loop
+constexpr std::size_t kRelayBytesMax = 65'536;  // read in one turn of the loop
 constexpr std::size_t kRefusalBytesMax = 4096;
 constexpr std::size_t kPathBytesMax = 1024;
-constexpr Duration kRelayLookInterval = milliseconds(10);
+constexpr Duration kRelayPaceInterval = milliseconds(10);
 constexpr std::string_view kEndOfHead = "\r\n\r\n";
 
-/// "HTTP/1.1 101 Switching Protocols": 101; 0: it is none.
+/// The status code in "HTTP/1.1 101 Switching Protocols": 101; 0: malformed.
 int status_in(std::string_view head) {
   int status = 0;
   if (!head.starts_with("HTTP/1.") || head.size() < 12) return 0;
@@ -158,7 +158,7 @@ bool RelaySession::finish_connecting() {
 /// The client is behind: nothing is read until it has caught up.
 void RelaySession::pace() {
   if (pace_timer_) return;
-  pace_timer_ = loop_.at(loop_.now().mono + kRelayLookInterval, [this] {
+  pace_timer_ = loop_.at(loop_.now().mono + kRelayPaceInterval, [this] {
     pace_timer_.reset();
     if (is_full()) return pace();
     watch();
@@ -170,7 +170,7 @@ void RelaySession::write_server() {
     const ssize_t sent = ::send(server_.get(), to_server_.data(), to_server_.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) return;
-    if (sent < 0) {  // the server's earlier output is still to be read
+    if (sent < 0) {  // the server is gone; its earlier output must still be read
       to_server_.clear();
       break;
     }
@@ -213,7 +213,7 @@ void RelaySession::take_head() {
   if (status != 101) return refuse(500, fmt::format("invalid upgrade response: status code {}", status));
   if (time_out_) loop_.cancel(*time_out_);
   time_out_.reset();
-  look_for_idleness();
+  arm_idle_timer();
   if (client_.names_protocol)
     client_.head.headers.emplace_back("X-Stream-Protocol-Version", header_in(head, "x-stream-protocol-version"));
   upgraded_ = true;
@@ -223,8 +223,8 @@ void RelaySession::take_head() {
   if (client_.translation->readiness() == api::Readiness::kCertain) {
     begin();
   } else {
-    settle_timer_ = loop_.at(active_ + api::kSettleTime, [this] {
-      settle_timer_.reset();
+    begin_timer_ = loop_.at(active_ + api::kLikelyReadyWait, [this] {
+      begin_timer_.reset();
       const auto self = shared_from_this();
       begin();
       if (!over()) on_ready();
@@ -235,16 +235,16 @@ void RelaySession::take_head() {
 
 void RelaySession::begin() {
   if (std::exchange(begun_, true)) return;
-  if (settle_timer_) loop_.cancel(*settle_timer_);
-  settle_timer_.reset();
+  if (begin_timer_) loop_.cancel(*begin_timer_);
+  begin_timer_.reset();
   to_server_ += client_.translation->opening();
-  tell_client(client_.translation->greeting());
+  send_to_client(client_.translation->greeting());
 }
 
-void RelaySession::look_for_idleness() {
-  time_out_ = loop_.at(active_ + kIdleMax, [this] {
+void RelaySession::arm_idle_timer() {
+  time_out_ = loop_.at(active_ + idle_max(), [this] {
     time_out_.reset();
-    if (loop_.now().mono - active_ < kIdleMax) return look_for_idleness();
+    if (loop_.now().mono - active_ < idle_max()) return arm_idle_timer();
     const auto self = shared_from_this();
     cut();
   });
@@ -253,7 +253,7 @@ void RelaySession::look_for_idleness() {
 void RelaySession::take(std::string_view bytes) {
   auto translated = client_.translation->to_client(bytes, to_server_);
   if (!translated) return cut();
-  tell_client(*std::move(translated));
+  send_to_client(*std::move(translated));
 }
 
 void RelaySession::on_input(std::string bytes) {
@@ -263,7 +263,7 @@ void RelaySession::on_input(std::string bytes) {
   unused_ += bytes.size();
   std::string reply;
   auto translated = client_.translation->to_server(bytes, reply);
-  tell_client(std::move(reply));
+  send_to_client(std::move(reply));
   if (!translated) return cut();
   if (client_.translation->readiness() == api::Readiness::kCertain) begin();
   if (over()) return;
@@ -272,7 +272,7 @@ void RelaySession::on_input(std::string bytes) {
   watch();
 }
 
-void RelaySession::tell_client(std::string bytes) {
+void RelaySession::send_to_client(std::string bytes) {
   if (over() || bytes.empty()) return;
   const auto sink = client_.sink;
   if (!sink->write(std::make_shared<const std::string>(std::move(bytes)))) cut();
@@ -289,7 +289,7 @@ void RelaySession::refuse(int status, const std::string& why) {
 /// The server has ended the connection.
 void RelaySession::finish() {
   if (!upgraded_) return refuse(500, "invalid upgrade response: none");
-  tell_client(client_.translation->farewell());
+  send_to_client(client_.translation->farewell());
   cut();
 }
 
@@ -302,7 +302,7 @@ void RelaySession::cut() {
 }
 
 void RelaySession::release() {
-  for (std::optional<runtime::Loop::TimerId>* timer : {&pace_timer_, &settle_timer_, &time_out_}) {
+  for (std::optional<runtime::Loop::TimerId>* timer : {&pace_timer_, &begin_timer_, &time_out_}) {
     if (*timer) loop_.cancel(**timer);
     timer->reset();
   }

@@ -2,7 +2,7 @@
 // at which it waits for one connection, and its data are passed on, translated if the client uses another protocol. The
 // client's connection is upgraded once the server has agreed. Thread: loop. Bounds: for input the client's own
 // connection, kWaitingMax for output, kHeadMax for the server's head; kAgreeMax until the server has agreed; idle
-// kIdleMax. Source: spec "Pod lifecycle", 11.2.
+// idle_max(). Source: spec "Pod lifecycle", 11.2.
 #pragma once
 
 #include "api/exchange/upgrade.h"
@@ -27,7 +27,7 @@ namespace spillway::host {
 struct StreamAddress {
   bool six = false;  // ::1
   std::uint16_t port = 0;
-  std::string path;  // with its query
+  std::string path;  // path with query
 
   friend bool operator==(const StreamAddress&, const StreamAddress&) = default;
 };
@@ -35,7 +35,7 @@ struct StreamAddress {
 /// "http://127.0.0.1:35041/exec/8xS1oJfk". kInvalid: it is elsewhere, or no such address.
 Result<StreamAddress> parse_stream_address(std::string_view url);
 
-/// A client that waits to be upgraded.
+/// A client whose connection is not upgraded yet.
 struct RelayedClient {
   std::shared_ptr<api::UpgradingSink> sink;
   api::Response head;               // head of the upgrade
@@ -49,7 +49,6 @@ class RelaySession final : public StreamSession, public std::enable_shared_from_
   static constexpr std::size_t kWaitingMax = std::size_t{256} * 1024;
   static constexpr std::size_t kHeadMax = std::size_t{16} * 1024;
   static constexpr Duration kAgreeMax = seconds(30);
-  static constexpr Duration kIdleMax = hours(4);
 
   RelaySession(runtime::Loop& loop, RelayedClient client);
   ~RelaySession() override;
@@ -76,29 +75,29 @@ class RelaySession final : public StreamSession, public std::enable_shared_from_
   void take_head();
   void take(std::string_view bytes);
   void begin();
-  void tell_client(std::string bytes);
+  void send_to_client(std::string bytes);
   void refuse(int status, const std::string& why);
   void finish();
   void watch();
   void pace();
-  void look_for_idleness();
+  void arm_idle_timer();
   void release();
 
   bool is_full() const { return client_.sink != nullptr && client_.sink->waiting_bytes() > kWaitingMax; }
 
   runtime::Loop& loop_;
-  RelayedClient client_;  // its sink is null once it has ended
+  RelayedClient client_;  // the sink is null once the client's answer has ended
   StreamAddress address_;
   UniqueFd server_;
   bool connected_ = false;
   bool upgraded_ = false;
-  bool begun_ = false;  // both sides have been greeted
+  bool begun_ = false;  // both handshakes are complete
   bool watched_ = false;
-  std::string head_;       // the server's, while it is incomplete
+  std::string head_;       // beginning of the server's answer, until its head is complete
   std::string to_server_;  // waits
   std::size_t unused_ = 0;
   std::optional<runtime::Loop::TimerId> pace_timer_;
-  std::optional<runtime::Loop::TimerId> settle_timer_;
+  std::optional<runtime::Loop::TimerId> begin_timer_;
   std::optional<runtime::Loop::TimerId> time_out_;
   Instant active_{};
 };

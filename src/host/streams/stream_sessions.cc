@@ -11,7 +11,7 @@
 namespace spillway::host {
 namespace {
 
-constexpr std::size_t kPortsMax = 64;  // in one request
+constexpr std::size_t kPortsMax = 64;  // ports in one request
 
 void refuse_spdy(api::ResponseSink& sink, const Error& why, std::span<const std::string_view> supported) {
   if (why.code != ErrorCode::kForbidden) return refuse_stream(sink, 400, why.text());
@@ -125,6 +125,7 @@ void StreamSessions::relay(StreamServer& server, const api::Request& request, St
   if (client->sink == nullptr) return refuse_stream(*sink, 400, "Upgrade request required");
   if (sessions_.size() >= kSessionsMax) return refuse_stream(*sink, 429, "too many streams are open");
   const auto session = std::make_shared<RelaySession>(loop_, *std::move(client));
+  session->set_idle_max(idle_max_);
   sessions_.push_back(session);
   session->open();
   server.ask(wish, [weak = std::weak_ptr(session)](const Result<std::string>& url) {
@@ -134,6 +135,7 @@ void StreamSessions::relay(StreamServer& server, const api::Request& request, St
 
 void StreamSessions::begin(api::UpgradingSink& sink, api::Response head,
                            const std::shared_ptr<StreamSession>& session) {
+  session->set_idle_max(idle_max_);
   sessions_.push_back(session);
   sink.on_upgrade(std::move(head), session);
   if (!session->over()) session->open();

@@ -41,11 +41,11 @@ class StreamServer {
   /// Checks that the streams can be served; the options become those of the container. kNotFound: there is no such pod;
   /// kInternalError: the container does not run.
   virtual Outcome check(StreamWish& wish) = 0;
-  /// Asks where the stream is served: a URL, for one connection.
+  /// Gets the URL at which the stream is served, for one connection.
   virtual void ask(const StreamWish& wish, std::move_only_function<void(Result<std::string>)> answer) = 0;
 };
 
-/// Port: the containers of this node, as streams need them.
+/// Port: access to the containers of this node for streams.
 class StreamedContainers {
  public:
   virtual ~StreamedContainers() = default;
@@ -53,10 +53,10 @@ class StreamedContainers {
   /// not run.
   virtual Result<ContainerAccess> enter(const api::PodKey& pod, const std::string& uid, const std::string& container,
                                         std::vector<std::string> argv) = 0;
-  /// The streams of a running container; not null. The same errors.
+  /// The streams of a running container; not null. Errors as above.
   virtual Result<std::shared_ptr<ContainerConsole>> console(const api::PodKey& pod, const std::string& uid,
                                                             const std::string& container) const = 0;
-  /// The way to reach ports of the pod; the same errors.
+  /// The function that connects to ports of the pod; errors as above.
   virtual Result<PortSession::Dial> dial(const api::PodKey& pod, const std::string& uid) = 0;
 
   /// The server that serves the streams instead; the other functions are not called then. Null: none.
@@ -67,7 +67,9 @@ class StreamSessions {
  public:
   static constexpr std::size_t kSessionsMax = 256;
 
-  StreamSessions(runtime::Loop& loop, StreamedContainers& containers) : loop_(loop), containers_(containers) {}
+  /// `idle_max`: a session without data for this long is cut.
+  StreamSessions(runtime::Loop& loop, StreamedContainers& containers, Duration idle_max = StreamSession::kIdleMax)
+      : loop_(loop), containers_(containers), idle_max_(idle_max) {}
 
   ~StreamSessions();
   StreamSessions(const StreamSessions&) = delete;
@@ -76,10 +78,10 @@ class StreamSessions {
   /// "/exec/NAMESPACE/POD[/UID]/CONTAINER?command=…&input=1…". Refuses, or upgrades the connection.
   void exec(const api::Request& request, const api::Target& target, const std::shared_ptr<api::ResponseSink>& sink);
 
-  /// "/attach/NAMESPACE/POD[/UID]/CONTAINER?output=1…": the same.
+  /// Handles "/attach/NAMESPACE/POD[/UID]/CONTAINER?output=1…".
   void attach(const api::Request& request, const api::Target& target, const std::shared_ptr<api::ResponseSink>& sink);
 
-  /// "/portForward/NAMESPACE/POD[/UID]": the same.
+  /// Handles "/portForward/NAMESPACE/POD[/UID]".
   void forward(const api::Request& request, const api::Target& target, const std::shared_ptr<api::ResponseSink>& sink);
 
  private:
@@ -99,6 +101,7 @@ class StreamSessions {
 
   runtime::Loop& loop_;
   StreamedContainers& containers_;
+  Duration idle_max_;
   std::vector<std::shared_ptr<StreamSession>> sessions_;
   std::shared_ptr<std::size_t> forwards_ = std::make_shared<std::size_t>(0);
 };

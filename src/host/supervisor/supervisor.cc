@@ -77,8 +77,8 @@ Result<Supervisor> Supervisor::find(pid_t pid) {
   found.give_orders_ = std::move(orders);
   SPILLWAY_TRY(now, found.state());
   if (now.magic != kSupervisorMagic || now.version == 0 || now.version > kSupervisorVersion || now.process <= 0)
-    return invalid("supervisor", "process {} is none, or of version {} where this agent knows {}", pid, now.version,
-                   kSupervisorVersion);
+    return invalid("supervisor", "process {} is not a supervisor, or has version {}; this agent knows {}", pid,
+                   now.version, kSupervisorVersion);
   return found;
 }
 
@@ -112,7 +112,7 @@ UniqueFd Supervisor::copy(SupervisorFd number) const {
   return fd ? *std::move(fd) : UniqueFd();
 }
 
-bool Supervisor::tell(SupervisorOrder order, int with) const {
+bool Supervisor::send_order(SupervisorOrder order, int with) const {
   char byte = static_cast<char>(order);
   iovec text = {&byte, 1};
   std::array<char, CMSG_SPACE(sizeof(int))> control = {};
@@ -133,7 +133,7 @@ bool Supervisor::tell(SupervisorOrder order, int with) const {
 
 void Supervisor::quit(runtime::Loop& loop) {
   if (!pidfd_) return;
-  static_cast<void>(tell(SupervisorOrder::kQuit));
+  static_cast<void>(send_order(SupervisorOrder::kQuit));
   const auto held = std::make_shared<UniqueFd>(std::move(pidfd_));
   loop.watch_fd(held->get(), POLLIN, [&loop, held] {
     const auto kept = held;  // the callback is destroyed with the watch
@@ -165,7 +165,7 @@ std::optional<ProcessEnd> read_end(const Supervisor& supervisor, pid_t process) 
   const auto known = supervisor.state();
   if (known && known->phase != SupervisedPhase::kRuns) return end_of(known->wait_status);
   const auto stat = read_file(fmt::format("/proc/{}/stat", process));
-  // The process number is not reused as long as its parent lives and has not reaped it.
+  // The process number cannot be reused while its parent lives and has not reaped it.
   if (!stat || !supervisor.is_alive()) return std::nullopt;
   return end_in_stat(*stat);
 }

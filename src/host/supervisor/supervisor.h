@@ -31,12 +31,12 @@ struct SupervisorWish {
 
 class Supervisor {
  public:
-  /// Creates the memory shared with agents; there is no process yet.
+  /// Creates the memory shared with agents; the supervisor is started later.
   static Result<Supervisor> prepare(const SupervisorWish& wish);
   /// Opens a supervisor that an earlier agent started. kInvalid: it is none, or of an unsupported version.
   static Result<Supervisor> find(pid_t pid);
 
-  /// Descriptors that the supervisor starts with: ours, and their numbers there.
+  /// Descriptors that the supervisor inherits: number here, and number there.
   std::vector<std::pair<int, int>> descriptors() const;
 
   /// Marks that the supervisor runs.
@@ -48,25 +48,26 @@ class Supervisor {
 
   pid_t pid() const { return pid_; }
 
-  /// The pidfd of its process; -1: there is none yet.
+  /// The pidfd of the supervisor; -1: it was not started yet.
   int pidfd() const { return pidfd_.get(); }
 
-  /// False: what it kept is lost.
+  /// False: the supervisor has ended, and everything it held is lost.
   bool is_alive() const;
 
   Result<SupervisorState> state() const;
   Result<std::string> record() const;
-  /// A copy of what it holds under that number; empty: nothing, or it is gone.
+  /// A copy of the descriptor that the supervisor holds under that number; empty: there is none, or the supervisor has
+  /// ended.
   UniqueFd copy(SupervisorFd number) const;
 
   /// False: the supervisor has ended or does not accept the order.
-  bool tell(SupervisorOrder order, int with = -1) const;
+  bool send_order(SupervisorOrder order, int with = -1) const;
   /// Ends the supervisor, and reaps it if it is a child of this process.
   void quit(runtime::Loop& loop);
 
  private:
   UniqueFd state_;
-  UniqueFd orders_;  // the other end, until the supervisor runs
+  UniqueFd orders_;  // the supervisor's end of the socket, until it runs
   UniqueFd give_orders_;
   pid_t pid_ = 0;
   UniqueFd pidfd_;

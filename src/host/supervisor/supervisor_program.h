@@ -8,7 +8,7 @@
 
 namespace spillway::host {
 
-/// A descriptor for execution. It cannot be written any more.
+/// A descriptor of the program for execution. The file cannot be written any more.
 Result<UniqueFd> open_supervisor_program();
 
 /// An error if this machine does not let a process take over another's descriptors; it names the refused call.

@@ -12,15 +12,15 @@ namespace spillway::host {
 
 inline constexpr std::uint32_t kSupervisorMagic = 0x53'70'69'6C;
 inline constexpr std::uint32_t kSupervisorVersion = 1;
-inline constexpr std::size_t kLogPathMax = 2048;  // with the zero at its end
+inline constexpr std::size_t kLogPathMax = 2048;  // with the terminating zero
 inline constexpr std::size_t kStateBytes = 4096;
 // limit of the container's record, which follows the page
 inline constexpr std::size_t kRecordBytesMax = std::size_t{4} << 20;
 
 enum class SupervisedPhase : std::uint32_t {
-  kRuns,   // or has not begun
-  kEnded,  // wait_status and finished_at hold
-  kTold,   // its end has been recorded; the process has been reaped
+  kRuns,      // or has not begun
+  kEnded,     // wait_status and finished_at hold
+  kRecorded,  // the end of the process is recorded, and the process reaped
 };
 
 /// The beginning of the shared memory. Written by the agent before the start, except for members that name their
@@ -30,7 +30,7 @@ struct SupervisorState {
   std::uint32_t version = kSupervisorVersion;
   std::int32_t process = 0;  // pid of the container's first process, in the machine's numbers; by its creator
   SupervisedPhase phase = SupervisedPhase::kRuns;  // by the supervisor
-  std::int32_t wait_status = 0;                    // as wait(2) has it; by the supervisor
+  std::int32_t wait_status = 0;                    // exit status as of wait(2); written by the supervisor
   std::int64_t finished_at_micros = 0;             // since 1970; by the supervisor
   std::uint64_t log_bytes = 0;                     // bytes in all parts of the log; by the supervisor
   std::uint32_t log_fails = 0;                     // 1: the last records could not be written; by the supervisor
@@ -46,11 +46,11 @@ static_assert(sizeof(SupervisorState) <= kStateBytes);
 /// Numbers of the supervisor's descriptors. Unused ones are closed.
 enum SupervisorFd : int {
   kStateFd = 3,
-  kOrdersFd = 4,      // where it receives orders
-  kGiveOrdersFd = 5,  // the other end, for the next agent
-  kStdoutFd = 6,      // the container's; its terminal, if it has one
+  kOrdersFd = 4,      // socket on which the supervisor receives orders
+  kGiveOrdersFd = 5,  // the agent's end of that socket, kept for the next agent
+  kStdoutFd = 6,      // the container's output; its terminal, if it has one
   kStderrFd = 7,
-  kStdinFd = 8,     // the write end of its input
+  kStdinFd = 8,     // the write end of the container's input
   kProcessFd = 9,   // the container's first process
   kVolumesFd = 10,  // the mount namespace of the node's volumes
   kIpcFd = 11,      // namespaces of the pod
@@ -58,8 +58,8 @@ enum SupervisorFd : int {
   kHostNameFd = 13,
   kMountsFd = 14,
   kUsersFd = 15,
-  kRootFd = 16,        // the root directory of its view
-  kSupervisorFds = 17  // one more than the last
+  kRootFd = 16,        // the root directory of the container's view
+  kSupervisorFds = 17  // number behind the last descriptor
 };
 
 /// Orders, one byte each. kListen and kFinish carry a descriptor.
@@ -69,7 +69,7 @@ enum class SupervisorOrder : char {
   kFinish = 'F',      // every process has ended: write what is left to the log, then close the descriptor
   kCollect = 'C',     // the end is written down
   kCloseInput = 'I',  // the container's input has ended
-  kQuit = 'Q',        // nothing of it is needed any more
+  kQuit = 'Q',        // the supervisor is not needed any more
 };
 
 }  // namespace spillway::host

@@ -38,7 +38,7 @@ class SliceUnits {
   BlockingThread thread_;
 };
 
-/// The same at the start of a process: waits.
+/// Starts the slice at the start of a process, and waits.
 Outcome start_slice(SystemdBus& bus, const cgroups::SliceUnit& unit, const CgroupLimits& limits, CgroupVersion version);
 
 }  // namespace spillway::host

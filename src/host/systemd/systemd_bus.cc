@@ -92,7 +92,7 @@ Error call_error(const char* call, const std::string& unit, int code, const sd_b
 
 }  // namespace
 
-/// A connection, and how the jobs that it heard of have ended.
+/// A connection, with the results of the jobs that it was notified of.
 struct SystemdBus::Connection {
   explicit Connection(sd_bus* opened) : bus(opened) {}
 
@@ -125,7 +125,7 @@ struct SystemdBus::Connection {
   }
 
   sd_bus* bus;
-  bool listens = false;  // while a call is under way: what other units' jobs do is not kept
+  bool listens = false;  // true while a call is under way: results of other jobs are not kept
   std::map<std::string, std::string> ended;
 };
 

@@ -31,7 +31,7 @@ class SystemdBus {
   Outcome start_slice(const std::string& unit, const UnitProperties& properties);
   /// Sets the properties until the next boot.
   Outcome set_properties(const std::string& unit, const UnitProperties& properties);
-  /// Ends everything in the slice and removes its cgroup. One that is not there is fine.
+  /// Ends everything in the slice and removes its cgroup. It is no error if the slice does not exist.
   Outcome stop_slice(const std::string& unit);
 
  private:

@@ -35,7 +35,7 @@ void keep_first(Outcome& first, const Outcome& next) {
 /// A writer may nest folders of a lasting volume without end, and each level takes a descriptor.
 constexpr int kDepthMax = 100;
 
-/// Changes one file or folder, which is open, be it as a path.
+/// Changes one open file or folder; `fd` may be opened with O_PATH.
 using Change = std::function<Outcome(int fd, const struct stat& status)>;
 
 Outcome change_tree(int directory, const Change& change, int depth);

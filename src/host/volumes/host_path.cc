@@ -69,7 +69,7 @@ Outcome check_made(int parent, std::string_view rest, std::span<const std::strin
   SPILLWAY_TRY(real, real_path(parent));
   for (const auto component : std::views::split(rest, '/'))
     if (std::string_view(component) == "..")
-      return errno_error(rest, ENOENT);  // the parent of a directory that is not there
+      return errno_error(rest, ENOENT);  // the parent of the missing directory does not exist
   return check_hidden(fmt::format("{}{}{}", real, real.ends_with('/') ? "" : "/", rest), hidden);
 }
 

@@ -17,7 +17,7 @@ namespace spillway::host {
 namespace fs = std::filesystem;
 
 std::string message_file(const std::string& folder) {
-  return folder + "/termination message";  // no other file of a container has such a name
+  return folder + "/termination message";  // a name that no other file of a container has
 }
 
 Result<OpenedMount> open_managed_file(const std::string& folder, const agent::ManagedFile& file,

@@ -14,7 +14,7 @@
 namespace spillway::host {
 namespace {
 
-constexpr int kLinksMax = 40;  // as the kernel has it
+constexpr int kLinksMax = 40;  // the kernel's limit
 
 struct Component {
   std::string name;
@@ -47,7 +47,7 @@ class Walk {
 
   Result<WalkedPath> run(std::string_view path) {
     Result<WalkedPath> found = walk(path);
-    for (; !found && !made_in_.empty(); made_in_.pop_back())  // the last first; directories that are not empty stay
+    for (; !found && !made_in_.empty(); made_in_.pop_back())  // the last directory first; those that are not empty stay
       ::unlinkat(made_in_.back().parent.get(), made_in_.back().name.c_str(), AT_REMOVEDIR);
     return found;
   }
@@ -108,7 +108,7 @@ class Walk {
     return {};
   }
 
-  /// `name` and what follows it.
+  /// Checks if the rest of the path, from `name` on, may be made.
   Outcome may_make(const std::string& name) const {
     if (!rules_.make->check) return {};
     std::string rest = name;

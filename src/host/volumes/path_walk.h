@@ -22,7 +22,7 @@ struct WalkRules {
   std::string base;
   enum class Links { kAll, kOfRoot } links = Links::kAll;  // kOfRoot: links that only root can have made
 
-  /// Missing directories are made so, but not those that a link names.
+  /// Mode and owner of directories that are made; directories that a link names are not made.
   struct Made {
     mode_t mode = 0755;
     uid_t uid = 0;
@@ -39,7 +39,7 @@ struct WalkedPath {
   UniqueFd fd;  // O_PATH
   struct stat status = {};
   std::vector<std::string> made;  // directories, relative to the beginning, without links
-  std::string path;               // path of `fd`, in the same form
+  std::string path;               // path of `fd`, in the form of the walked path
 };
 
 /// kForbidden: the path leaves the directory, or a link may not be followed. kNotFound: a component does not exist.

@@ -19,7 +19,7 @@ std::string provisioned_folder(const std::string& state_dir);
 /// belongs to root alone. An existing directory is not changed. kInvalid: the name is not that of a directory.
 Outcome make_provisioned(const std::string& folder, const std::string& name);
 
-/// Opens the directory for reading. kNotFound: it is not there.
+/// Opens the directory for reading. kNotFound: it does not exist.
 Result<UniqueFd> open_provisioned(const std::string& folder, const std::string& name);
 
 /// Removes the directory with all that is in it; it need not be there. After an error what is left is removed by the

@@ -180,7 +180,7 @@ Outcome VolumeSet::set_up(const agent::VolumeSetup& setup, WallTime at) {
     SPILLWAY_TRY_VOID(make_directory(volume, empty->in_memory, empty->size));
     if (options_.kept && is_given(volume)) return {};
     Outcome given = give_to_pod(volume);
-    if (!given) volume.root.reset();  // the next try begins there
+    if (!given) volume.root.reset();  // the next attempt begins with the root
     return given;
   }
   const auto& payload = std::get<agent::VolumeFiles>(setup.content);

@@ -26,7 +26,7 @@ struct VolumeSetOptions {
   std::uint32_t first_id = 0;       // the machine's id that is the pod's 0
   std::vector<std::string> hidden;  // files and directories of the machine that no pod gets
   std::string provisioned = {};     // parent of the node's provisioned volumes, which is hidden otherwise; empty: none
-  bool kept = false;                // an earlier process may have made some of it, which is kept
+  bool kept = false;                // an earlier process may have made the volume or a part of it, which is kept
   std::vector<std::string> mounts;  // the earlier process's mounts, below the directory or beside it
 };
 
@@ -47,7 +47,7 @@ class VolumeSet {
  public:
   explicit VolumeSet(VolumeSetOptions options);
 
-  /// Unmounts the volumes, unless they are to stay.
+  /// Unmounts the volumes, unless keep() was called.
   ~VolumeSet();
   VolumeSet(const VolumeSet&) = delete;
   VolumeSet& operator=(const VolumeSet&) = delete;

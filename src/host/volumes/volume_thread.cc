@@ -107,7 +107,7 @@ bool VolumeThread::open(std::shared_ptr<VolumeSet> volumes, Mounts wanted,
   return thread_.submit([volumes = std::move(volumes), wanted = std::move(wanted), own = mounts_in_, home = home_,
                          done = std::move(done)]() mutable -> runtime::Loop::Task {
     const Outcome entered = enter_own(own, home);
-    // A task is copied; what was opened is not.
+    // Shared, because a task must be copyable and the opened mounts are not.
     const auto opened = std::make_shared<Result<std::vector<OpenedMount>>>(
         entered ? open_all(*volumes, wanted) : Result<std::vector<OpenedMount>>(entered.error()));
     volumes.reset();

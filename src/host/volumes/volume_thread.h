@@ -22,7 +22,7 @@ namespace spillway::host {
 
 class VolumeThread {
  public:
-  /// kMachine: what is mounted is seen by others, who mount it into containers.
+  /// kMachine: mounts are visible to other programs, which mount them into containers.
   enum class Namespace { kOwn, kMachine };
 
   explicit VolumeThread(runtime::Loop& loop, Namespace mounts_in = Namespace::kOwn);
@@ -34,29 +34,29 @@ class VolumeThread {
   /// The namespace, once something has been done in it; -1: none, or the machine's. Borrowed.
   int mounts() const { return *home_; }
 
-  /// Mounts of one container.
+  /// The mounts that one container needs.
   struct Mounts {
     std::string container;
-    std::vector<agent::VolumeBinding> volumes;  // in this order
+    std::vector<agent::VolumeBinding> volumes;  // volumes in the order of their mounts
     std::vector<agent::ManagedFile> files;
-    std::string folder;          // for the files
+    std::string folder;          // directory that receives the files
     std::uint32_t first_id = 0;  // the machine's id that is the pod's 0
   };
 
   /// False: too much waits; `done` is not called then. `done` gets one failure per volume that could not be made.
   bool set_up(std::shared_ptr<VolumeSet> volumes, agent::SetUpVolumes command, WallTime at,
               std::function<void(agent::VolumesSetUp)> done);
-  /// The same. Opens all, or returns the first error.
+  /// Opens all mounts of a container, or returns the first error.
   bool open(std::shared_ptr<VolumeSet> volumes, Mounts wanted,
             std::function<void(Result<std::vector<OpenedMount>>)> done);
-  /// The same, for others to mount. Files are written to `folder` by their names.
+  /// Opens the mounts for other programs to mount. Files are written to `folder` by their names.
   bool place(std::shared_ptr<VolumeSet> volumes, Mounts wanted,
              std::function<void(Result<std::vector<PlacedMount>>)> done);
   /// Reads a file of a volume. `volumes` may be null: the pod is not there. `done` is always called, at once if nothing
   /// can be read.
   void read(const std::shared_ptr<VolumeSet>& volumes, const agent::ReadVolumeFile& command,
             const std::function<void(agent::VolumeFileRead)>& done);
-  /// The same. Unmounts everything, after all jobs requested before.
+  /// Unmounts everything, after all jobs requested before.
   bool release(std::shared_ptr<VolumeSet> volumes, std::function<void()> done);
 
  private:

@@ -60,7 +60,7 @@ Result<api::IpRange> CidrSet::allocate() {
   const auto first_free_from = [this](std::uint64_t number) {
     const auto behind = runs_.upper_bound(number);
     if (behind == runs_.begin()) return number;
-    return std::max(number, std::prev(behind)->second + 1);  // runs do not touch, so the next number is free
+    return std::max(number, std::prev(behind)->second + 1);  // adjacent runs are merged, so the next number is free
   };
   std::uint64_t number = first_free_from(next_ % blocks_max_);
   if (number >= blocks_max_) number = first_free_from(0);
@@ -83,7 +83,7 @@ Outcome CidrSet::occupy(const api::IpRange& range) {
 Outcome CidrSet::release(const api::IpRange& range) {
   const Result<Run> blocks = blocks_of(range);
   if (!blocks) return blocks.error();
-  mark(*blocks);  // so that exactly one run holds them
+  mark(*blocks);  // then exactly one run contains the blocks
   const auto at = std::prev(runs_.upper_bound(blocks->first));
   const Run run = *at;
   runs_.erase(at);

@@ -37,7 +37,7 @@ IpAddress address_of(Number number, const IpAddress& like) {
   return address;
 }
 
-/// The low `bits` bits are one.
+/// A number whose low `bits` bits are set.
 Number low_bits(int bits) {
   return bits >= kV6Bits ? ~Number{0} : (Number{1} << bits) - 1;
 }

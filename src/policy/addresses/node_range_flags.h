@@ -12,7 +12,7 @@ struct NodeRangeFlags {
   int node_cidr_mask_size = 0;
   int node_cidr_mask_size_ipv4 = 0;
   int node_cidr_mask_size_ipv6 = 0;
-  std::string service_cluster_ip_range;  // the same; empty: none overlaps
+  std::string service_cluster_ip_range;  // one or two ranges, as above; empty: no range overlaps
 };
 
 }  // namespace spillway::addresses

@@ -15,7 +15,7 @@ constexpr std::string_view kClusterFlag = "--cluster-cidr";
 constexpr std::string_view kServiceFlag = "--service-cluster-ip-range";
 constexpr std::string_view kSizeFlag = "--node-cidr-mask-size";
 
-/// One or two ranges, the second of the other family.
+/// Parses one or two ranges; the second must be of the other family.
 Result<std::vector<api::IpRange>> parse_ranges(std::string_view flag, std::string_view text) {
   std::vector<api::IpRange> ranges;
   while (true) {

@@ -13,7 +13,7 @@ constexpr std::uint64_t kAddressOffsetMax = 256;
 constexpr std::uint64_t kAddressPart = 16;
 constexpr std::uint64_t kPortOffsetMax = 128;
 constexpr std::uint64_t kPortPart = 32;
-constexpr std::uint64_t kV6Used = 65'536;  // addresses: upstream's bitmap of an IPv6 range ends there
+constexpr std::uint64_t kV6Used = 65'536;  // addresses of an IPv6 range that are used, as by upstream's bitmap
 constexpr int kSizeBitsMax = 62;  // sizes are counted up to the largest signed number of 64 bits, as upstream's
 constexpr std::uint64_t kSizeMax = (std::uint64_t{1} << 63U) - 1;
 

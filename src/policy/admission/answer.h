@@ -21,19 +21,19 @@ struct Refusal {
   friend bool operator==(const Refusal&, const Refusal&) = default;
 };
 
-/// A pod that has to end so that the newcomer may stay.
+/// A pod that is evicted so that the admitted one can start.
 struct Victim {
   api::PodKey pod;
   std::string uid;
-  policy::Reason reason;                      // the round it was chosen in
-  std::vector<policy::Candidate> candidates;  // this pod first; the nearest ones if there were many
+  policy::Reason reason;                      // the round of the choice
+  std::vector<policy::Candidate> candidates;  // this pod first; only the nearest ones if there were many
   std::int64_t candidates_total = 0;
 
   friend bool operator==(const Victim&, const Victim&) = default;
 };
 
 struct Answer {
-  std::optional<Refusal> refusal;  // nullopt: the pod may start, once the victims are gone
+  std::optional<Refusal> refusal;  // nullopt: the pod may start, once the victims have ended
   /// Victims in the order of their kills. Also set with a refusal: a later handler can refuse a pod that preempts.
   std::vector<Victim> victims;
   /// The resource whose shortage began the preemption; empty without victims.
@@ -56,7 +56,7 @@ inline constexpr std::string_view kPreempting = "Preempting";
 inline constexpr std::string_view kPreemptedMessage = "Preempted in order to admit critical pod";
 inline constexpr std::string_view kPreemptedCondition = "Pod was preempted by Kubelet to accommodate a critical pod.";
 
-/// The end of a pod that does not end by itself.
+/// The status and event of a pod that is ended by its node.
 struct Ending {
   std::string phase;   // "Failed"
   std::string reason;  // "Evicted"

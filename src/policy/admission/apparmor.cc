@@ -60,7 +60,7 @@ Answer cannot_enforce(std::string_view why, policy::Reason reason) {
   return refuse("AppArmor", fmt::format("Cannot enforce AppArmor: {}", why), std::move(reason));
 }
 
-Answer judge_profile(const api::Pod& pod, const api::Container& container) {
+Answer check_profile(const api::Pod& pod, const api::Container& container) {
   const std::optional<api::AppArmorProfile> profile = profile_of(pod, container);
   if (!profile || profile->type != kLocalhost) return {};
   const std::optional<std::string>& name = profile->localhost_profile;
@@ -83,7 +83,7 @@ Answer admit_app_armor(const api::Pod& pod, std::string_view host_error) {
   if (!host_error.empty()) return unavailable(host_error);
   for (const Containers* list : all_containers(pod.spec)) {
     for (const api::Container& container : *list) {
-      if (Answer answer = judge_profile(pod, container); answer.refusal) return answer;
+      if (Answer answer = check_profile(pod, container); answer.refusal) return answer;
     }
   }
   return {};
@@ -91,7 +91,7 @@ Answer admit_app_armor(const api::Pod& pod, std::string_view host_error) {
 
 Answer admit_app_armor_of(const api::Pod& pod, const api::Container& container, std::string_view host_error) {
   if (!host_error.empty() && confines(profile_of(pod, container))) return unavailable(host_error);
-  return judge_profile(pod, container);
+  return check_profile(pod, container);
 }
 
 }  // namespace spillway::admission

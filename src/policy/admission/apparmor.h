@@ -14,7 +14,7 @@ namespace spillway::admission {
 /// `host_error`: why the host cannot enforce profiles; empty: it can. Only pods in phase Pending are checked.
 Answer admit_app_armor(const api::Pod& pod, std::string_view host_error);
 
-/// The same for a container that is added to an admitted pod.
+/// As above, for a container that is added to an admitted pod.
 Answer admit_app_armor_of(const api::Pod& pod, const api::Container& container, std::string_view host_error);
 
 }  // namespace spillway::admission

@@ -23,8 +23,11 @@ Answer ask_predicates(const NodeSituation& node, const api::Pod& pod, std::span<
   for (const api::Pod* other : active) {
     if (other->metadata.uid != pod.metadata.uid) load.add_unscored(*other, node.features.pod);
   }
-  PredicateNode seen{
-      .load = load, .operating_system = node.operating_system, .devices_in_use = {}, .features = node.features};
+  PredicateNode seen{.load = load,
+                     .operating_system = node.operating_system,
+                     .devices_in_use = {},
+                     .features = node.features,
+                     .preempts = node.preempts};
   if (node.devices_in_use) seen.devices_in_use = node.devices_in_use(pod);
   return admit_by_predicates(pod, seen, active);
 }

@@ -30,8 +30,10 @@ struct NodeSituation {
   bool network_on_request = false;   // a pod that requests its own network namespace gets one
   std::string_view app_armor_error;  // the reason why the host cannot enforce profiles; empty: it can
   bool shutting_down = false;
+  bool preempts = true;  // a critical pod may end others to get their room
   PredicateFeatures features;
-  std::vector<std::string> declared_features = {};  // by this node (policy/declared_features.h), sorted
+  // features that this node declares (policy/declared_features.h), sorted
+  std::vector<std::string> declared_features = {};
   /// Assigns devices and CPUs to the pod, or refuses it. May be empty: nothing is to be allocated.
   std::function<Answer(const api::Pod&)> allocate;
   /// Devices handed out on the whole node if this pod holds some, else none. May be empty.

@@ -17,7 +17,7 @@ Error too_few(int requested, int available) {
                     requested, available);
 }
 
-/// Takes CPUs out of the free ones until there are enough.
+/// Takes free CPUs until the wanted number is reached.
 class Taker {
  public:
   Taker(const CpuTopology& topology, const CpuSet& free, int count)
@@ -112,8 +112,8 @@ std::int64_t unevenness(const FreeByNode& free) {
 
 struct Spread {
   std::vector<int> nodes;
-  int each = 0;                // from every one of them
-  std::vector<int> remainder;  // nodes that give one group more, in turn
+  int each = 0;                // CPUs taken from every node
+  std::vector<int> remainder;  // nodes that give one more group, in turn
 };
 
 class Spreader {

@@ -30,7 +30,7 @@ struct CpuTopology {
   std::map<int, CpuPlace> places;  // by CPU; online CPUs only
 
   CpuSet all() const;
-  /// The CPUs of one core, socket or node.
+  /// The CPUs of the core, socket or node with this id.
   CpuSet cpus_in(CpuLevel level, int id) const;
   /// Cores, sockets or nodes that these CPUs are in.
   std::set<int> ids(CpuLevel level, const CpuSet& cpus) const;

@@ -8,7 +8,7 @@
 
 namespace spillway::admission {
 
-/// kInvalid, in upstream's words: what is neither true nor false.
+/// Parses "true" or "false". kInvalid, in upstream's words: any other text.
 Result<bool> parse_option(std::string_view name, std::string_view text);
 
 }  // namespace spillway::admission

@@ -26,7 +26,7 @@ FailedPredicate failed(std::string name, std::string text, policy::Reason reason
   return {std::move(name), std::move(text), std::move(reason)};
 }
 
-/// Listed with zero is listed. What is handed out is listed too.
+/// True if the node neither lists the resource, if only with zero, nor hands it out.
 bool is_unknown(const PredicateNode& node, std::string_view resource) {
   return api::is_extended_resource(resource) && !node.load.allocatable.scalars.contains(resource) &&
          !node.devices_in_use.contains(resource);
@@ -207,7 +207,12 @@ Answer admit_by_predicates(const api::Pod& pod, const PredicateNode& node, std::
   if (failures.empty()) return {};
   std::vector<policy::Reason> reasons;
   for (const Failure& failure : failures) reasons.push_back(reason_for(failure));
-  Recovery recovery = recover(pod, std::move(failures), active);
+  Recovery recovery;
+  if (node.preempts) {
+    recovery = recover(pod, std::move(failures), active);
+  } else {
+    recovery.remaining = std::move(failures);
+  }
   Answer answer;
   if (!recovery.error.empty()) {
     answer.refusal =

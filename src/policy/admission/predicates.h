@@ -18,7 +18,7 @@
 
 namespace spillway::admission {
 
-/// A failed predicate other than room.
+/// A failed predicate other than a lack of resources.
 struct FailedPredicate {
   std::string name;  // "NodeAffinity", "NodeName", "NodePorts", "TaintToleration"
   std::string text;  // "node(s) didn't match Pod's node affinity/selector"
@@ -39,11 +39,12 @@ struct PredicateFeatures {
 
 /// A node as its agent sees it while it admits one pod.
 struct PredicateNode {
-  const policy::NodeLoad& load;  // with the other pods, the newcomer left out
+  const policy::NodeLoad& load;  // load of the other pods, without the new one
   std::string_view operating_system = "linux";
   /// Devices handed out on the whole node, if the newcomer itself holds some: allocatable is at least as much.
   std::map<std::string, std::int64_t, std::less<>> devices_in_use;
   PredicateFeatures features;
+  bool preempts = true;  // a critical pod may end others to get their room
 };
 
 /// All causes that keep the pod from the node: shortages, then NodeAffinity, NodeName, NodePorts, TaintToleration

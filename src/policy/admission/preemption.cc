@@ -42,8 +42,8 @@ void subtract(Needs& needs, const Candidate& candidate) {
   }
 }
 
-Needs without(Needs needs, const std::vector<Candidate>& leaving) {
-  for (const Candidate& candidate : leaving) subtract(needs, candidate);
+Needs without(Needs needs, const std::vector<Candidate>& victims) {
+  for (const Candidate& candidate : victims) subtract(needs, candidate);
   return needs;
 }
 
@@ -135,7 +135,7 @@ class Search {
       choice_.rounds.push_back(std::move(round));
       subtract(needs, left[best]);
       chosen.push_back(std::move(left[best]));
-      if (best + 1 != left.size()) left[best] = std::move(left.back());  // the last one closes the gap
+      if (best + 1 != left.size()) left[best] = std::move(left.back());  // the last element fills the gap
       left.pop_back();
     }
     return chosen;

@@ -31,7 +31,7 @@ std::int64_t freed_by(const api::Pod& pod, std::string_view resource);
 /// do not count. 0: all covered; the number of needs: nothing covered.
 double distance_to(std::span<const std::int64_t> needed, std::span<const std::int64_t> freed);
 
-/// One choice: the candidates of one class by their distance to what was needed then.
+/// One round of choices: the candidates of one class, by their distance to the missing amounts.
 struct Round {
   struct Distance {
     std::size_t candidate = 0;  // index into the pods given
@@ -59,7 +59,7 @@ Choice choose_victims(const api::Pod& preemptor, std::span<const api::Pod* const
 /// "no set of running pods found to reclaim resources: [(res: cpu, q: 2950), ]".
 std::string uncovered_text(std::span<const Requirement> uncovered);
 
-/// One reason per uncovered resource.
+/// One reason for each resource that stays short.
 std::vector<policy::Reason> reasons_of(const Choice& choice);
 /// The reason for the round's choice: the part of the need that the pod frees, and its distance.
 policy::Reason reason_of(const Round& round, std::span<const api::Pod* const> pods);

@@ -135,6 +135,10 @@ const CpuSet& StaticCpus::cpus_of(std::string_view uid, std::string_view contain
   return held == nullptr ? assignments_.shared : *held;
 }
 
+CpuSet StaticCpus::assignable() const {
+  return setup_.topology.all() - setup_.reserved;
+}
+
 bool StaticCpus::is_exclusive(std::string_view uid, std::string_view container) const {
   return find(uid, container) != nullptr;
 }
@@ -195,16 +199,16 @@ std::optional<ResourceHints> StaticCpus::pod_hints(const api::Pod& pod) {
   int before = 0;  // the most that init containers need at a time
   int lasting = 0;
   CpuSet held;
-  const auto note = [&](const api::Container& container) {
+  const auto count_cpus = [&](const api::Container& container) {
     if (const CpuSet* own = find(pod.metadata.uid, container.name)) held.add(*own);
     return exclusive_cpus(pod, container);
   };
   for (const api::Container& container : pod.spec.init_containers) {
-    const int count = note(container);
+    const int count = count_cpus(container);
     before = std::max(before, lasting + count);
     if (api::is_sidecar(container)) lasting += count;
   }
-  for (const api::Container& container : pod.spec.containers) lasting += note(container);
+  for (const api::Container& container : pod.spec.containers) lasting += count_cpus(container);
   const int count = std::max(before, lasting);
   if (count == 0) return std::nullopt;
   if (!held.empty()) {

@@ -71,10 +71,13 @@ class StaticCpus final : public HintProvider {
 
   /// Back into the pool. False: the pod held none.
   bool release(std::string_view uid);
-  /// Releases every pod but these. False: nothing changed.
+  /// Releases the CPUs of all pods but these. False: nothing changed.
   bool keep_only(const std::set<std::string, std::less<>>& uids);
 
   const CpuAssignments& assignments() const { return assignments_; }
+
+  /// The CPUs that containers can have for themselves, held or not: all but the reserved ones.
+  CpuSet assignable() const;
 
  private:
   explicit StaticCpus(CpuSetup setup) : setup_(std::move(setup)) {}

@@ -37,7 +37,7 @@ struct MemorySetup {
 Result<std::optional<MemorySetup>> parse_memory(const MemoryOptions& options, const NumaLayout& layout,
                                                 const api::ResourceList& node_reservation);
 
-/// One resource of one NUMA node, in bytes.
+/// The amounts of one resource on one NUMA node, in bytes.
 struct MemoryTable {
   std::int64_t total = 0;
   std::int64_t system_reserved = 0;
@@ -51,7 +51,7 @@ struct MemoryTable {
 struct NumaState {
   std::int64_t assignments_count = 0;
   std::map<std::string, MemoryTable, std::less<>> tables;  // by resource
-  std::vector<int> cells;                                  // the nodes it is used together with, itself included
+  std::vector<int> cells;                                  // the nodes that form a group with this one, itself included
 
   friend bool operator==(const NumaState&, const NumaState&) = default;
 };
@@ -90,7 +90,7 @@ class StaticMemory final : public HintProvider {
 
   /// False: the pod held none.
   bool release(std::string_view uid);
-  /// Releases every pod but these. False: nothing changed.
+  /// Releases the memory of all pods but these. False: nothing changed.
   bool keep_only(const std::set<std::string, std::less<>>& uids);
 
   const MemoryAssignments& assignments() const { return assignments_; }

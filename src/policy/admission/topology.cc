@@ -68,7 +68,7 @@ void keep_single_nodes(HintLists& lists) {
 /// results.
 struct Partial {
   NumaSet nodes = 0;             // the intersection
-  std::optional<NumaSet> named;  // the first set that a hint named; not kept once nothing is preferred any more
+  std::optional<NumaSet> named;  // the first set that a hint named; cleared when no hint is preferred any more
   bool preferred = true;
 
   friend auto operator<=>(const Partial&, const Partial&) = default;

@@ -45,7 +45,7 @@ struct TopologySetup {
   TopologyScope scope = TopologyScope::kContainer;
   NumaSet all_nodes = 1;
   bool prefer_closest = false;
-  std::vector<std::vector<std::uint64_t>> distances;  // rows by node; as long as there are nodes if prefer_closest
+  std::vector<std::vector<std::uint64_t>> distances;  // one row per node; filled if prefer_closest
 };
 
 struct TopologyOptions {
@@ -59,7 +59,7 @@ struct NumaMachine {
   std::optional<std::vector<std::vector<std::uint64_t>>> distances;
 };
 
-/// Policies, scopes and option names there are.
+/// Names of all policies, scopes and options.
 std::vector<std::string> topology_policy_names();
 std::vector<std::string> topology_scope_names();
 std::vector<std::string> topology_option_names();

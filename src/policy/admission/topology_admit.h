@@ -23,14 +23,14 @@ struct AllocationFailure {
   std::string message;
 };
 
-/// Port: hands out one sort of resource (devices, CPUs, memory).
+/// Port: allocates one sort of resource (devices, CPUs, memory).
 class HintProvider {
  public:
   virtual ~HintProvider() = default;
   /// nullopt: no opinion.
   virtual std::optional<ResourceHints> container_hints(const api::Pod& pod, const api::Container& container) = 0;
   virtual std::optional<ResourceHints> pod_hints(const api::Pod& pod) = 0;
-  /// nullopt: done, or nothing to do. `hint`: what was decided for the container.
+  /// Allocates for one container, by the merged `hint`. nullopt: done, or nothing to do.
   virtual std::optional<AllocationFailure> allocate(const api::Pod& pod, const api::Container& container,
                                                     const TopologyHint& hint) = 0;
 };

@@ -36,7 +36,7 @@ struct ParamKind {
 
 struct Variable {
   std::string name;
-  Result<cel::Expression> expression;  // an error: what is stored does not compile
+  Result<cel::Expression> expression;  // an error: the stored text does not compile
 };
 
 struct Validation {
@@ -90,7 +90,7 @@ PolicyBinding binding_of(const api::Json& object);
 
 using PolicyPtr = std::shared_ptr<const AdmissionPolicy>;
 
-/// A policy, and where it counts, by name of the binding.
+/// A policy with a binding that applies, by the binding's name.
 struct BoundPolicy {
   PolicyPtr policy;
   std::vector<std::shared_ptr<const PolicyBinding>> bindings;

@@ -81,7 +81,7 @@ class KindTypes {
     return std::nullopt;
   }
 
-  std::vector<const api::Type*> within_;  // messages around the one at hand
+  std::vector<const api::Type*> within_;  // the messages that contain the present one
 };
 
 }  // namespace

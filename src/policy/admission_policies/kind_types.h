@@ -17,7 +17,7 @@ namespace spillway::admission_policies {
 /// be anything, and messages inside themselves, are dyn.
 cel::Type object_type(const api::Type& kind, const std::string& name);
 
-/// The same of a custom kind, by its schema. nullopt: the schema has no type.
+/// The type of a custom kind's objects, by its schema. nullopt: the schema has no type.
 std::optional<cel::Type> object_type(const structural::Schema& schema, const std::string& name);
 
 }  // namespace spillway::admission_policies

@@ -13,9 +13,9 @@
 
 namespace spillway::admission_policies {
 
-/// Objects that one binding may select for one request.
+/// Number of objects that one binding may select for one request.
 inline constexpr std::size_t kParamsMax = 1'000;
-/// Bytes of JSON that these may have together.
+/// Bytes of JSON that the selected objects may have together.
 inline constexpr std::size_t kParamBytesMax = std::size_t{16} << 20U;
 
 /// Port: the objects of the cluster.
@@ -24,7 +24,7 @@ class ParamSource {
   virtual ~ParamSource() = default;
   /// True if objects of the kind are in namespaces; nullopt: no such kind is served.
   virtual std::optional<bool> is_namespaced(const ParamKind& kind) const = 0;
-  /// Null: there is none. `ns` is empty for objects of the cluster.
+  /// The object; null: it does not exist. `ns` is empty for cluster-scoped objects.
   virtual api::DocumentPtr find(const ParamKind& kind, std::string_view ns, std::string_view name) const = 0;
   /// The objects ordered by name, at most kParamsMax + 1. kInvalid: they have more text than kParamBytesMax.
   virtual Result<std::vector<api::DocumentPtr>> select(const ParamKind& kind, std::string_view ns,
@@ -36,7 +36,7 @@ class ParamSource {
 Result<std::vector<api::DocumentPtr>> collect_params(const AdmissionPolicy& policy, const PolicyBinding& binding,
                                                      std::string_view ns, const ParamSource& source);
 
-/// The error for which the policy cannot be used at all; nullopt: none.
+/// The error because of which the policy cannot be used at all; nullopt: none.
 std::optional<Error> kind_problem(const AdmissionPolicy& policy, const ParamSource& source);
 
 }  // namespace spillway::admission_policies

@@ -30,7 +30,7 @@ class PolicyCompiler {
   /// Makes the variable visible to later expressions, with an unknown type if it does not compile.
   Result<cel::Expression> variable(std::string_view name, std::string_view text);
   Result<cel::Expression> validation(std::string_view text) const;
-  /// A text. It may not ask the authorizer.
+  /// Compiles an expression of a message, which must give a text and may not call the authorizer.
   Result<cel::Expression> message(std::string_view text) const;
   /// A text or null.
   Result<cel::Expression> annotation(std::string_view text) const;

@@ -57,7 +57,7 @@ class ComposedValues final : public cel::VariableValues {
   cel::Activation seen_;
 };
 
-/// Expressions that share what is left to spend.
+/// The cost budget that several expressions share.
 class Purse {
  public:
   Purse(std::uint64_t units, std::uint64_t& request) : left_(std::min(units, request)), request_(request) {}
@@ -107,9 +107,9 @@ std::string message_of(const Validation& validation, const cel::Activation& seen
   return cut(fmt::format("failed expression: {}", trimmed(validation.text, kWhiteSpace)));
 }
 
-/// Evaluates one validation. A finding without a message gets it later.
-std::optional<Finding> judge(std::size_t index, const Validation& validation, const cel::Activation& seen,
-                             Purse& purse) {
+/// Evaluates one validation. The message of a finding may be added later.
+std::optional<Finding> evaluate_validation(std::size_t index, const Validation& validation, const cel::Activation& seen,
+                                           Purse& purse) {
   const Result<cel::Value> value = value_of(validation.holds, seen, purse);
   if (purse.empty()) return Finding{.index = index, .message = std::string(kOutOfBudget), .fault = Fault::kBudget};
   if (!value) {
@@ -126,14 +126,14 @@ void annotate(std::size_t index, const AuditAnnotation& annotation, const cel::A
   const Result<cel::Value> value = value_of(annotation.value, seen, purse);
   const std::string_view text = annotation.value ? std::string_view(annotation.value->text()) : std::string_view();
   if (!value) {
-    made.note_faults.push_back({.index = index,
-                                .message = why_no_value(text, annotation.value, value.error()),
-                                .fault = fault_of(annotation.value)});
+    made.annotation_faults.push_back({.index = index,
+                                      .message = why_no_value(text, annotation.value, value.error()),
+                                      .fault = fault_of(annotation.value)});
   } else if (value->is(cel::Kind::kString)) {
     const std::string_view said = trimmed(value->string(), kWhiteSpace);
-    if (!said.empty()) made.notes.push_back({annotation.key, cut(said, kNoteMax)});
+    if (!said.empty()) made.annotations.push_back({annotation.key, cut(said, kAnnotationMax)});
   } else if (!value->is(cel::Kind::kNull)) {
-    made.note_faults.push_back(
+    made.annotation_faults.push_back(
         {.index = index,
          .message = cut(fmt::format("valueExpression '{}' resulted in unsupported return type: {}. Return type must be "
                                     "either string or null.",
@@ -143,8 +143,8 @@ void annotate(std::size_t index, const AuditAnnotation& annotation, const cel::A
 }
 
 /// False: nothing more is evaluated.
-bool meets_conditions(const AdmissionPolicy& policy, const cel::Activation& seen, std::uint64_t& left,
-                      Evaluation& made) {
+bool passes_conditions(const AdmissionPolicy& policy, const cel::Activation& seen, std::uint64_t& left,
+                       Evaluation& made) {
   if (policy.conditions == nullptr) return true;
   const webhooks::MatchOutcome outcome =
       webhooks::evaluate(*policy.conditions, seen, std::min(webhooks::kMatchBudget, left));
@@ -169,11 +169,11 @@ Evaluation evaluate(const AdmissionPolicy& policy, const cel::Activation& seen, 
     made.findings.push_back({.index = 0, .message = std::string(kOutOfBudget), .fault = Fault::kBudget});
     return made;
   }
-  if (!meets_conditions(policy, seen, left, made)) return made;
+  if (!passes_conditions(policy, seen, left, made)) return made;
   ComposedValues values(policy.variables, seen);
   Purse purse(kPolicyBudget, left);
   for (std::size_t i = 0; i < policy.validations.size(); ++i) {
-    std::optional<Finding> found = judge(i, policy.validations[i], values.seen(), purse);
+    std::optional<Finding> found = evaluate_validation(i, policy.validations[i], values.seen(), purse);
     if (!found) continue;
     const bool spent = found->fault == Fault::kBudget;
     if (spent) made.findings.clear();
@@ -186,9 +186,9 @@ Evaluation evaluate(const AdmissionPolicy& policy, const cel::Activation& seen, 
       finding.message = message_of(policy.validations[finding.index], values.seen(), purse);
     }
   }
-  Purse notes(kPolicyBudget, left);
+  Purse annotation_purse(kPolicyBudget, left);
   for (std::size_t i = 0; i < policy.annotations.size(); ++i) {
-    annotate(i, policy.annotations[i], values.seen(), notes, made);
+    annotate(i, policy.annotations[i], values.seen(), annotation_purse, made);
   }
   return made;
 }

@@ -16,7 +16,7 @@ namespace spillway::admission_policies {
 inline constexpr std::uint64_t kPolicyBudget = 10'000'000;
 /// Bytes of a message, and of a note for the audit log.
 inline constexpr std::size_t kMessageMax = 5U << 10U;
-inline constexpr std::size_t kNoteMax = 10U << 10U;
+inline constexpr std::size_t kAnnotationMax = 10U << 10U;
 
 /// The cause of a missing value.
 enum class Fault : std::uint8_t { kNone, kCompile, kBudget, kOther };
@@ -29,20 +29,20 @@ struct Finding {
   Fault fault = Fault::kNone;
 };
 
-struct Note {
+struct AnnotationValue {
   std::string key;
   std::string value;
 };
 
 struct Evaluation {
   std::vector<Finding> findings;
-  std::vector<Note> notes;
-  std::vector<Finding> note_faults;
+  std::vector<AnnotationValue> annotations;
+  std::vector<Finding> annotation_faults;
   std::size_t condition_errors = 0;
   bool excluded = false;  // by a match condition
 };
 
-/// `left`: units that the request may still cost; what is used is taken off.
+/// `left`: cost units that the request may still spend; reduced by the cost of this policy.
 Evaluation evaluate(const AdmissionPolicy& policy, const cel::Activation& seen, std::uint64_t& left);
 
 }  // namespace spillway::admission_policies

@@ -1,6 +1,5 @@
 #include "policy/admission_policies/type_check.h"
 
-#include "base/fiber.h"
 #include "policy/cel/compile_text.h"
 #include "policy/cel/environment.h"
 
@@ -15,9 +14,7 @@ namespace {
 
 using api::Json;
 
-constexpr std::size_t kTextsMax = 64U << 10U;      // bytes of one warning: a status is stored with its object
-constexpr std::uint64_t kExpressionUnits = 1'000;  // work of an expression whatever its length
-constexpr std::uint64_t kByteUnits = 20;           // work of a byte of its text
+constexpr std::size_t kTextsMax = 64U << 10U;  // bytes of one warning, because a status is stored with its object
 
 const Json::Array& list_at(const Json& object, std::string_view key) {
   static const Json::Array kNone;
@@ -37,11 +34,11 @@ std::vector<std::string> sorted(std::vector<std::string> names) {
 
 Result<cel::CheckedText> checked(std::string_view text, const cel::Environment& environment) {
   Result<cel::CheckedText> made = cel::check_text(text, environment);
-  count_work(kExpressionUnits + kByteUnits * text.size());
+  cel::count_compilation(text);
   return made;
 }
 
-/// The expressions of one policy as one kind sees them.
+/// Checks the expressions of one policy for one kind.
 class KindCheck {
  public:
   KindCheck(const Json& spec, const CheckedKind& kind, const std::optional<cel::Type>& params)

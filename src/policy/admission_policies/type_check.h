@@ -17,7 +17,7 @@
 
 namespace spillway::admission_policies {
 
-/// Kinds that one policy is checked against.
+/// Number of kinds for which one policy is checked.
 inline constexpr std::size_t kCheckedKindsMax = 10;
 
 /// A kind that rules name.

@@ -42,9 +42,9 @@ void set_condition(api::AutoscalerStatus& status, std::string_view type, bool ho
   found->message = std::move(message);
 }
 
-class Look {
+class Planner {
  public:
-  Look(const AutoscalerView& view, Now now) : view_(view), now_(now) {
+  Planner(const AutoscalerView& view, Now now) : view_(view), now_(now) {
     plan_.status = view.autoscaler.status;
     plan_.history = view.history;
   }
@@ -120,7 +120,7 @@ class Look {
     if (!check_selector()) return;
     const TargetView target{.pods = view_.pods,
                             .replicas = current(),
-                            .tolerance = view_.settings.tolerance,
+                            .tolerance = tolerance_of(view_.autoscaler, view_.settings.tolerance),
                             .start_periods = view_.settings.start_periods,
                             .now = now_.wall};
     std::optional<MetricProposal> most;
@@ -198,7 +198,7 @@ bool needs_metrics(const api::HorizontalPodAutoscaler& autoscaler, const Scale& 
 }
 
 AutoscalerPlan plan_autoscaler(const AutoscalerView& view, Now now) {
-  return Look(view, now).run();
+  return Planner(view, now).run();
 }
 
 AutoscalerPlan plan_without_scale(const api::HorizontalPodAutoscaler& autoscaler, const Error& why, Now now) {
@@ -211,8 +211,8 @@ AutoscalerPlan plan_without_scale(const api::HorizontalPodAutoscaler& autoscaler
   return plan;
 }
 
-void note_scaled(AutoscalerPlan& plan, const api::HorizontalPodAutoscaler& autoscaler, const Scale& before,
-                 Duration down_stabilization, Now now) {
+void record_scaled(AutoscalerPlan& plan, const api::HorizontalPodAutoscaler& autoscaler, const Scale& before,
+                   Duration down_stabilization, Now now) {
   const std::int32_t replicas = *plan.replicas;
   set_condition(plan.status, kAbleToScale, true, "SucceededRescale",
                 fmt::format("the HPA controller was able to update the target scale to {}", replicas), now);
@@ -226,7 +226,8 @@ void note_scaled(AutoscalerPlan& plan, const api::HorizontalPodAutoscaler& autos
            longest_memory(behavior, down_stabilization), now.mono);
 }
 
-void note_not_scaled(AutoscalerPlan& plan, const api::HorizontalPodAutoscaler& autoscaler, const Error& why, Now now) {
+void record_not_scaled(AutoscalerPlan& plan, const api::HorizontalPodAutoscaler& autoscaler, const Error& why,
+                       Now now) {
   plan.failed = true;
   plan.events.push_back({true, "FailedRescale",
                          fmt::format("New size: {}; reason: {}; error: {}", *plan.replicas, plan.why, why.message)});

@@ -40,7 +40,7 @@ struct AutoscalerView {
   const Scale& scale;
   std::vector<PodPtr> pods;            // the pods that the scale's selector matches
   std::vector<std::string> selecting;  // keys of the autoscalers that do so, itself among them
-  std::vector<MetricAnswer> answers;   // one per metric, if needs_metrics()
+  std::vector<MetricAnswer> answers;   // one answer per metric, if needs_metrics()
   const History& history;
   const Settings& settings;
 };
@@ -48,7 +48,7 @@ struct AutoscalerView {
 struct AutoscalerPlan {
   std::optional<std::int32_t> replicas;  // the new target size; nullopt: unchanged
   std::string why;                       // the cause of the change
-  bool failed = false;                   // something could not be read or written; it may scale all the same
+  bool failed = false;                   // a read or a write failed; the autoscaler may scale nevertheless
   /// The replicas that each metric proposes by itself, in the order of the answers; nullopt: its reading failed. Empty:
   /// no metric was evaluated.
   std::vector<std::optional<std::int32_t>> proposals;
@@ -65,9 +65,9 @@ AutoscalerPlan plan_autoscaler(const AutoscalerView& view, Now now);
 AutoscalerPlan plan_without_scale(const api::HorizontalPodAutoscaler& autoscaler, const Error& why, Now now);
 
 /// Add the result of writing `plan.replicas` to the plan's status and events.
-void note_scaled(AutoscalerPlan& plan, const api::HorizontalPodAutoscaler& autoscaler, const Scale& before,
-                 Duration down_stabilization, Now now);
-void note_not_scaled(AutoscalerPlan& plan, const api::HorizontalPodAutoscaler& autoscaler, const Error& why, Now now);
+void record_scaled(AutoscalerPlan& plan, const api::HorizontalPodAutoscaler& autoscaler, const Scale& before,
+                   Duration down_stabilization, Now now);
+void record_not_scaled(AutoscalerPlan& plan, const api::HorizontalPodAutoscaler& autoscaler, const Error& why, Now now);
 
 /// The status as a patch: removed members are null.
 api::Json status_document(const api::AutoscalerStatus& status);

@@ -132,7 +132,7 @@ Json milli_text(std::int64_t milli) {
   return api::Quantity::of_milli(milli).to_string();
 }
 
-/// Evaluates one answer against its target, with all that metrics of every kind need.
+/// Computes one metric's proposal from its answer and its target.
 class MetricReading {
  public:
   MetricReading(const MetricAnswer& answer, const TargetView& view, std::int32_t present, std::string_view ns)
@@ -141,17 +141,17 @@ class MetricReading {
   MetricOutcome run() const {
     switch (target_.kind) {
       case MetricKind::kResource:
-        return told(by_resource(), "FailedGetResourceMetric",
-                    fmt::format("failed to get {} resource metric value", target_.name));
+        return outcome_of(by_resource(), "FailedGetResourceMetric",
+                          fmt::format("failed to get {} resource metric value", target_.name));
       case MetricKind::kContainerResource:
-        return told(by_resource(), "FailedGetContainerResourceMetric",
-                    fmt::format("failed to get {} container metric value", target_.name));
+        return outcome_of(by_resource(), "FailedGetContainerResourceMetric",
+                          fmt::format("failed to get {} container metric value", target_.name));
       case MetricKind::kPods:
-        return told(by_pods(), "FailedGetPodsMetric", "failed to get pods metric value");
+        return outcome_of(by_pods(), "FailedGetPodsMetric", "failed to get pods metric value");
       case MetricKind::kObject:
-        return told(by_object(), "FailedGetObjectMetric", "failed to get object metric value");
+        return outcome_of(by_object(), "FailedGetObjectMetric", "failed to get object metric value");
       case MetricKind::kExternal:
-        return told(by_external(), "FailedGetExternalMetric", "failed to get external metric value");
+        return outcome_of(by_external(), "FailedGetExternalMetric", "failed to get external metric value");
       case MetricKind::kUnknown:
         break;
     }
@@ -160,7 +160,7 @@ class MetricReading {
   }
 
  private:
-  static MetricOutcome told(Result<MetricProposal> proposal, std::string_view reason, std::string_view before) {
+  static MetricOutcome outcome_of(Result<MetricProposal> proposal, std::string_view reason, std::string_view before) {
     if (proposal) return *std::move(proposal);
     return MetricFailure{std::string(reason), proposal.error().message,
                          fmt::format("{}: {}", before, proposal.error().message)};

@@ -15,7 +15,7 @@
 
 namespace spillway::autoscaling {
 
-/// One metric of an autoscaler, and the answer of its metrics API.
+/// One metric of an autoscaler, with the answer of its metrics API.
 struct MetricAnswer {
   MetricTarget target;
   Result<api::Json> document;
@@ -25,7 +25,7 @@ struct MetricAnswer {
 struct MetricProposal {
   std::int32_t replicas = 0;
   std::string name;  // "cpu resource utilization (percentage of request)"
-  api::Json status;  // one of status.currentMetrics
+  api::Json status;  // an element of status.currentMetrics
 };
 
 /// The failure of one metric: the reason of the condition, and the text of both the condition and the event.

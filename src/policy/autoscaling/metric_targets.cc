@@ -114,6 +114,17 @@ std::optional<Behavior> behavior_of(const api::HorizontalPodAutoscaler& autoscal
                   scaling_rules(autoscaler.behavior.find("scaleDown"), down_stabilization)};
 }
 
+Tolerance tolerance_of(const api::HorizontalPodAutoscaler& autoscaler, double by_default) {
+  constexpr double kMilli = 1000;
+  const auto of = [&](std::string_view direction) {
+    const Json* rules = autoscaler.behavior.find(direction);
+    const auto milli = rules == nullptr ? std::nullopt : quantity_milli(*rules, "tolerance");
+    return milli ? static_cast<double>(*milli) / kMilli : by_default;
+  };
+  if (!autoscaler.behavior.is_object()) return {by_default, by_default};
+  return {.up = of("scaleUp"), .down = of("scaleDown")};
+}
+
 std::string question_path(const MetricTarget& target, std::string_view ns, std::string_view pods,
                           std::string_view described_plural) {
   const std::string custom = fmt::format("/apis/custom.metrics.k8s.io/v1beta2/namespaces/{}", api::percent_encode(ns));

@@ -19,12 +19,12 @@ enum class MetricKind { kResource, kContainerResource, kPods, kObject, kExternal
 
 struct MetricTarget {
   MetricKind kind = MetricKind::kUnknown;
-  std::string type;            // as it was written
+  std::string type;            // type as in the spec
   std::string_view member;     // the member of the document: "resource"
   std::string name;            // the resource's or the metric's
   std::string container;       // kContainerResource
   std::string selector;        // the metric's, as text; empty: none
-  api::ScaleTarget described;  // kObject: whose metric it is
+  api::ScaleTarget described;  // kObject: the object that the metric is about
   api::Json source;            // the members that the status repeats: name, container, metric, describedObject
   std::optional<std::int32_t> utilization;
   std::optional<std::int64_t> average_milli;
@@ -32,9 +32,12 @@ struct MetricTarget {
 };
 
 std::vector<MetricTarget> metric_targets(const api::HorizontalPodAutoscaler& autoscaler);
-/// nullopt: it has none, and the limits that need none hold.
+/// nullopt: the autoscaler has no behavior, and the limits of autoscaling/v1 apply.
 std::optional<Behavior> behavior_of(const api::HorizontalPodAutoscaler& autoscaler,
                                     Duration down_stabilization = kDownStabilization);
+
+/// The tolerances in the autoscaler's behavior; `by_default` for a direction without one.
+Tolerance tolerance_of(const api::HorizontalPodAutoscaler& autoscaler, double by_default);
 
 /// The path at which the readings of a target are requested. `pods`: the target's selector as text. `described_plural`:
 /// the API server's name for the kind of the described object, "ingresses.networking.k8s.io"; for kObject only. Empty:

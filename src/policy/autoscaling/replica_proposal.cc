@@ -70,7 +70,7 @@ Grouped group_pods(const TargetView& view, std::string_view resource, const Samp
 
 using Requests = std::map<std::string, std::int64_t, std::less<>>;
 
-/// The request of a pod that states some for the whole of it.
+/// The request of a pod with requests for the pod as a whole.
 Result<std::int64_t> whole_pod_request(const api::Pod& pod, const std::string& resource) {
   const api::ResourceList requests = api::effective_requests(pod.spec);
   const auto found = requests.find(resource);
@@ -138,8 +138,8 @@ Measured measure_average(const Samples& samples, std::int64_t target_milli) {
   return {static_cast<double>(average) / static_cast<double>(target_milli), average, {}};
 }
 
-bool is_near(double ratio, double tolerance) {
-  return std::abs(1.0 - ratio) <= tolerance;
+bool is_near(double ratio, Tolerance tolerance) {
+  return ratio < 1.0 ? 1.0 - ratio <= tolerance.down : ratio - 1.0 <= tolerance.up;
 }
 
 /// The two functions in which utilization and average value differ.
@@ -223,7 +223,8 @@ Result<Proposal> propose_by_value(const TargetView& view, std::int64_t usage_mil
   return Proposal{whole_replicas(ratio * static_cast<double>(ready)), usage_milli};
 }
 
-Proposal propose_by_share(double tolerance, std::int32_t present, std::int64_t usage_milli, std::int64_t target_milli) {
+Proposal propose_by_share(Tolerance tolerance, std::int32_t present, std::int64_t usage_milli,
+                          std::int64_t target_milli) {
   const double shares = static_cast<double>(usage_milli) / static_cast<double>(target_milli);
   if (present == 0) return {whole_replicas(shares), usage_milli};
   const auto average = static_cast<std::int64_t>(std::ceil(static_cast<double>(usage_milli) / present));

@@ -31,9 +31,9 @@ struct Sample {
 using Samples = std::map<std::string, Sample, std::less<>>;  // by the name of the pod
 
 struct TargetView {
-  std::vector<PodPtr> pods;   // the pods that its selector matches
-  std::int32_t replicas = 0;  // its wanted number
-  double tolerance = 0.1;
+  std::vector<PodPtr> pods;   // pods that the target's selector matches
+  std::int32_t replicas = 0;  // number of replicas in the target's spec
+  Tolerance tolerance{};
   StartPeriods start_periods{};
   WallTime now{};
 };
@@ -41,7 +41,7 @@ struct TargetView {
 struct Proposal {
   std::int32_t replicas = 0;
   std::int64_t measured_milli = 0;                         // per pod, or in all where the target is in all
-  std::optional<std::int32_t> utilization = std::nullopt;  // percent of what was requested
+  std::optional<std::int32_t> utilization = std::nullopt;  // in percent of the requests
 };
 
 /// Proposes by usage as a share of the requests of all containers, or of the containers of one name. `percent` > 0.
@@ -54,7 +54,8 @@ Result<Proposal> propose_by_average(const TargetView& view, std::string_view res
                                     std::int64_t target_milli);
 /// Proposes by one reading for all pods together, whose target is `target_milli` > 0. kInvalid: no pod.
 Result<Proposal> propose_by_value(const TargetView& view, std::int64_t usage_milli, std::int64_t target_milli);
-/// The same, each of `present` pods being there for `target_milli` > 0 of it.
-Proposal propose_by_share(double tolerance, std::int32_t present, std::int64_t usage_milli, std::int64_t target_milli);
+/// The proposal for a share of a target: `present` pods handle `target_milli` > 0 of it.
+Proposal propose_by_share(Tolerance tolerance, std::int32_t present, std::int64_t usage_milli,
+                          std::int64_t target_milli);
 
 }  // namespace spillway::autoscaling

@@ -27,8 +27,8 @@ struct Moment {
 
 struct History {
   std::deque<Moment> recommendations;
-  std::deque<Moment> ups;    // by how many it grew
-  std::deque<Moment> downs;  // by how many it shrank
+  std::deque<Moment> ups;    // recent increases
+  std::deque<Moment> downs;  // recent decreases
 };
 
 struct ScalingPolicy {
@@ -69,7 +69,7 @@ Bounded stabilize(const std::deque<Moment>& recommendations, std::int32_t desire
 /// one.
 Bounded stabilize(const std::deque<Moment>& recommendations, std::int32_t current, std::int32_t desired,
                   const Behavior& behavior, Instant now);
-/// Within the range, and to twice what is there (or four) at most.
+/// Limits the number to the range, and to twice the present number (at least four).
 Bounded limit(const ReplicaRange& range, std::int32_t desired);
 /// Within the range, and by as much as the policies allow.
 Bounded limit(const ReplicaRange& range, std::int32_t desired, const Behavior& behavior, const History& history,

@@ -24,7 +24,7 @@ struct PluralKind {
 /// "/apis/apps/v1", "/api/v1": the discovery document there has the names of its kinds. kInvalid: these are no group
 /// and version.
 Result<std::string> version_path(const std::string& api_version);
-/// The kind in what version_path() answers. kNotFound: there is none.
+/// The kind's plural name in an answer to version_path(). kNotFound: the version has no such kind.
 Result<PluralKind> plural_of(const api::Json& resources, const std::string& api_version, const std::string& kind);
 /// The error for a kind that the API server does not serve.
 Error unknown_kind(const std::string& api_version, const std::string& kind);

@@ -14,9 +14,15 @@ struct StartPeriods {
   Duration initial_readiness = seconds(30);
 };
 
+/// Shares by which a metric may be above or below its target without a change; 0 or more.
+struct Tolerance {
+  double up = 0.1;
+  double down = 0.1;
+};
+
 struct Settings {
   Duration period = seconds(15);  // between two syncs of an autoscaler; above 0
-  double tolerance = 0.1;         // share by which a metric may be off without a change; 0 or more
+  double tolerance = 0.1;         // in both directions, for autoscalers that set none; 0 or more
   /// The window of the highest recommendation for autoscalers that set none; 0 or more.
   Duration down_stabilization = kDownStabilization;
   StartPeriods start_periods{};

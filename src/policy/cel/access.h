@@ -14,7 +14,7 @@ struct ServiceAccount {
 };
 
 struct AccessRequest {
-  std::optional<ServiceAccount> account = {};  // nullopt: the one that sent the request
+  std::optional<ServiceAccount> account = {};  // nullopt: the user of the request
   std::string path = {};                       // not empty: a path that is no resource
   std::string group = {};
   std::string resource = {};

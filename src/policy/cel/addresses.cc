@@ -115,7 +115,7 @@ std::string why_no_v4(std::string_view text) {
   return parts < 4 ? "IPv4 address too short" : "";
 }
 
-/// The same for IPv6, with the place of the error.
+/// Why the text is not an IPv6 address, with the position of the error.
 std::string why_no_v6(std::string_view text) {
   const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); };
   constexpr std::size_t kGroupMax = 4;

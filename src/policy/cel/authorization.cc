@@ -91,7 +91,7 @@ Result<Value> reason(const Call& call) {
   return Value::text(call[0].as<Access>().decision->reason);
 }
 
-/// The authorizers of this server always decide.
+/// errored(): always false, because the authorizers of this server always decide.
 Result<Value> errored(const Call& /*call*/) {
   return Value(false);
 }

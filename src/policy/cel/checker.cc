@@ -32,7 +32,7 @@ constexpr std::array<Given, 7> kVariables{
      {"params", Variable::kParams, TypeKind::kDyn},
      {"namespaceObject", Variable::kNamespaceObject, TypeKind::kObject}}};
 
-/// A name of a type in expressions, and what it is.
+/// The name of a type in expressions, with the type.
 struct NamedType {
   std::string_view name;
   std::string_view type;
@@ -56,7 +56,7 @@ constexpr std::array<NamedType, 17> kTypeNames{{{"bool", "bool"},
                                                 {"type", "type"},
                                                 {"uint", "uint"}}};
 
-/// "a.b.c"; empty: it is no such chain.
+/// The text of a chain of names, "a.b.c"; empty: the node is not such a chain.
 std::string qualified_name(const Node& node) {
   if (node.kind == NodeKind::kIdentifier) return node.name;
   if (node.kind != NodeKind::kSelect) return {};
@@ -89,13 +89,13 @@ class Checker {
 
   void check(Node& root) {
     visit(root);
-    settle(root);
+    fill_types(root);
   }
 
  private:
-  void settle(Node& node) {
-    node.type = types_.settled(node.type);
-    for (Node& child : node.children) settle(child);
+  void fill_types(Node& node) {
+    node.type = types_.resolved(node.type);
+    for (Node& child : node.children) fill_types(child);
   }
 
   void problem(const Node& node, std::string message) {
@@ -109,7 +109,7 @@ class Checker {
 
   std::string shown(const Type& type) const {
     constexpr std::string_view kSelf = "selfType0";
-    std::string text = to_text(types_.settled(type));
+    std::string text = to_text(types_.resolved(type));
     const std::string_view name = environment_.self_name;
     if (name.empty()) return text;
     for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + kSelf.size())) {
@@ -126,7 +126,7 @@ class Checker {
     node.type = std::move(type);
   }
 
-  /// Gives the node its type.
+  /// Determines the type of the node.
   const Type& visit(Node& node) {
     Type type = type_of(node);
     set(node, std::move(type));
@@ -226,7 +226,7 @@ class Checker {
            !local(node.name);
   }
 
-  /// variables.NAME becomes one node.
+  /// Replaces variables.NAME by one node.
   Type composed(Node& node) {
     const std::vector<NamedVariable>& known = *environment_.variables;
     for (std::size_t i = known.size(); i > 0; --i) {
@@ -273,14 +273,14 @@ class Checker {
     return field(node);
   }
 
-  /// A member of what may be absent may be absent itself.
+  /// The type of a member; a member of an optional value is optional itself.
   Type field(Node& node) {
     const Type operand = types_.known(visit(node.children[0]));
     if (operand.kind == TypeKind::kOptional) return optional_of(member(node, operand.of[0]));
     return member(node, operand);
   }
 
-  /// variables.?NAME is there, if it is declared.
+  /// variables.?NAME: present if the variable is declared.
   Type optional_select(Node& node) {
     if (is_variables(node.children[0])) {
       problem(node, "variables are never absent");
@@ -315,7 +315,7 @@ class Checker {
       return {.kind = TypeKind::kError};
     }
     if (operand.kind >= TypeKind::kAuthorizer && operand.kind <= TypeKind::kDecision) {
-      // Upstream declares these as objects whose members it does not know.
+      // As upstream, which declares these as objects with unknown members.
       problem(node, fmt::format("unexpected failed resolution of '{}'", shown(operand)));
       return {.kind = TypeKind::kError};
     }
@@ -329,7 +329,7 @@ class Checker {
     return types_.assignable(*before, type) ? more_general(*before, type) : Type{};
   }
 
-  /// The type of an element or a value: what is in it, if it may be left out.
+  /// The type of an element or value; for one that may be left out, the type inside its optional.
   Type entry(Node& node) {
     Type type = types_.known(visit(node));
     if (node.kind != NodeKind::kOptEntry) return type;

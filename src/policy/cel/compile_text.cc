@@ -1,5 +1,6 @@
 #include "policy/cel/compile_text.h"
 
+#include "base/fiber.h"
 #include "base/utf8.h"
 #include "policy/cel/checker.h"
 #include "policy/cel/parser.h"
@@ -16,6 +17,8 @@ namespace spillway::cel {
 
 namespace {
 
+constexpr std::uint64_t kTextUnits = 1'000;       // work of a text whatever its length
+constexpr std::uint64_t kByteUnits = 20;          // work of a byte of it
 constexpr std::size_t kLineShownMax = 4'096;      // bytes of a line that is shown
 constexpr std::size_t kMessageMax = 256U << 10U;  // bytes of all problems of a text
 
@@ -54,7 +57,7 @@ std::string marked(const Place& place) {
   return out + (is_wide() ? "＾" : "^");
 }
 
-/// "ERROR: <input>:1:5: WHY", and below it the line with a mark.
+/// Formats an error: "ERROR: <input>:1:5: WHY", and below it the line with a mark.
 std::string shown(std::string_view text, const SyntaxError& problem) {
   if (problem.nowhere) return fmt::format("ERROR: <input>:-1:0: {}", problem.message);
   if (text.empty()) return fmt::format("ERROR: <input>:1:0: {}", problem.message);
@@ -77,12 +80,12 @@ Error does_not_compile(std::string_view text, std::vector<SyntaxError> problems)
   std::ranges::stable_sort(problems, {},
                            [](const SyntaxError& problem) { return std::pair(!problem.nowhere, problem.position); });
   std::string out;
-  std::size_t told = 0;
-  for (; told < problems.size() && told < kProblemsMax && out.size() < kMessageMax; ++told) {
-    if (told > 0) out += "\n";
-    out += shown(text, problems[told]);
+  std::size_t reported = 0;
+  for (; reported < problems.size() && reported < kProblemsMax && out.size() < kMessageMax; ++reported) {
+    if (reported > 0) out += "\n";
+    out += shown(text, problems[reported]);
   }
-  if (told < problems.size()) out += fmt::format("\n{} more errors were truncated", problems.size() - told);
+  if (reported < problems.size()) out += fmt::format("\n{} more errors were truncated", problems.size() - reported);
   return Error{ErrorCode::kInvalid, std::move(out), {}};
 }
 
@@ -110,9 +113,14 @@ Result<CheckedText> check_text(std::string_view text, const Environment& environ
 
 Result<CheckedText> compile_text(std::string_view text, const Environment& environment) {
   Result<CheckedText> checked = check_text(text, environment);
+  count_compilation(text);
   if (!checked) return make_error(ErrorCode::kInvalid, "compilation failed: {}", checked.error().message);
   SPILLWAY_TRY_VOID(plan(checked->root));
   return checked;
+}
+
+void count_compilation(std::string_view text) {
+  count_work(kTextUnits + kByteUnits * text.size());
 }
 
 }  // namespace spillway::cel

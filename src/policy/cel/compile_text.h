@@ -20,7 +20,11 @@ struct CheckedText {
 /// kInvalid: it does not compile, with upstream's words: each problem with its line and a mark below it.
 Result<CheckedText> check_text(std::string_view text, const Environment& environment);
 
-/// Checks like check_text(), and plans the tree. kInvalid: "compilation failed: …", or the error of the plan.
+/// Checks like check_text(), plans the tree, and counts the work (count_compilation()). kInvalid: "compilation
+/// failed: …", or the error of the plan.
 Result<CheckedText> compile_text(std::string_view text, const Environment& environment);
+
+/// Counts the work of checking `text`, in the units of Budget: in a fiber, the next slice may begin here.
+void count_compilation(std::string_view text);
 
 }  // namespace spillway::cel

@@ -1,4 +1,4 @@
-// Values of one type as values of another, and what types are.
+// Functions that convert a value to another type, and type().
 #include "base/ascii.h"
 #include "base/utf8.h"
 #include "policy/cel/functions.h"

@@ -16,18 +16,18 @@ enum class Rule : std::uint8_t {
   kElements,      // everything in the first argument
   kFirst,         // the characters of the first argument
   kFirstTwice,    // a text is read and another one made
-  kResultTwice,   // the same of the result
+  kResultTwice,   // the resulting text is read and another one made
   kPattern,       // a text by a pattern
   kProduct,       // a text in a text
   kShorter,       // up to the end of the shorter one
-  kBoth,          // both are copied
+  kBoth,          // both arguments are copied
   kSecondSize,    // every element of the second argument
   kCheck,         // a call of the authorizer
   kSelector,      // a selector is read
   kContainsIp,    // a range against an address
   kContainsCidr,  // a range against a range
   kFormat,        // a text by the pattern of a format
-  kSet,           // every element of one against every element of the other
+  kSet,           // every element of one list is compared with every element of the other
   kSetTwice,
   kOne,
 };
@@ -76,7 +76,7 @@ bool compares(std::string_view name) {
   return name == "_<_" || name == "_<=_" || name == "_>_" || name == "_>=_";
 }
 
-/// Rules of overloads, whose argument types are known beforehand.
+/// Costs of overloads whose argument types are known at compile time.
 Rule rule_of_overload(const Overload& overload) {
   const TypeKind first = overload.parameters.empty() ? TypeKind::kDyn : overload.parameters[0].kind;
   const bool text = first == TypeKind::kString;

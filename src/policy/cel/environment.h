@@ -14,11 +14,11 @@
 
 namespace spillway::cel {
 
-/// An expression that others see as variables.NAME.
+/// An expression that other expressions use as variables.NAME.
 struct NamedVariable {
   std::string name;
   Type type;
-  std::size_t depth = 0;  // for its tree, the variables that it names counted as deep as they are
+  std::size_t depth = 0;  // depth of its tree, including the variables that it uses
 };
 
 /// kNew: functions of later releases are refused, so that a release that is rolled back supports all new expressions.
@@ -34,7 +34,7 @@ struct Environment {
   /// oldSelf is an optional value: absent where the value is new.
   bool optional_old_self = false;
   bool authorizer = true;
-  /// authorizer.requestResource is there. Type checking has no request.
+  /// True if authorizer.requestResource exists. Type checking has no request.
   bool request_resource = true;
   bool params = false;
   bool namespace_object = false;
@@ -43,7 +43,7 @@ struct Environment {
   const Type* params_type = nullptr;
   /// Variables defined before; the last one of a name counts. Null: there is no object called variables.
   const std::vector<NamedVariable>* variables = nullptr;
-  /// The only variables there are, by name. Null: those above.
+  /// The only variables that exist, by name. Null: those above.
   const std::vector<NamedVariable>* given = nullptr;
 };
 

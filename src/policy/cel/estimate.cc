@@ -120,7 +120,7 @@ class Estimator {
     return sum;
   }
 
-  /// A name of a type is looked up as a variable is.
+  /// The name of a type costs as much as a variable.
   Estimate constant(const Node& node) {
     if (!node.constant.is(Kind::kType)) return {};
     facts(node).path = {std::string(node.constant.as<TypeName>().name)};

@@ -37,7 +37,7 @@ Value access_of(AccessStage stage, AccessRequest request) {
   return Value(Access{.stage = stage, .request = std::make_shared<const AccessRequest>(std::move(request))});
 }
 
-/// "types.String", as messages name the type of what cannot be looped over.
+/// The name of a type in messages about values that cannot be iterated: "types.String".
 std::string_view implementation_name(const Value& value) {
   static constexpr std::array<std::string_view, 12> kNames{
       "types.Null",  "types.Bool", "types.Int", "types.Uint",      "types.Double",   "types.String",
@@ -136,7 +136,7 @@ bool is_operation(std::string_view name) {
   return std::ranges::find(kNames, name) != kNames.end();
 }
 
-/// The error that no overload of that name takes such arguments.
+/// The error that no overload of this function accepts these arguments.
 Error no_overload(const Node& node, std::span<const Value> arguments) {
   if (is_operation(node.name)) {
     if (!has_operation(node.name, arguments[0])) return evaluation_error("no such overload: " + node.name);
@@ -311,7 +311,7 @@ Result<Value> Evaluator::key_of(const Node& index) {
   return chain.absent ? Value::none() : Value::some(std::move(chain.value));
 }
 
-/// The member or element of that key. What may be absent costs nothing where it is.
+/// Looks up a member or element. Optional lookups that succeed cost nothing.
 Result<Evaluator::Chain> Evaluator::qualify(Chain chain, const Value& key, bool optional) {
   if (chain.value.is(Kind::kOptional) && !chain.absent) {
     const std::shared_ptr<const Value> inside = chain.value.as<Optional>().value;
@@ -629,7 +629,7 @@ Result<Value> Evaluator::exactly_one(const Node& node, const Value& range) {
   return Value(found == 1);
 }
 
-/// map() and filter(): the element of a list that is added to what there is.
+/// map() and filter(): adds an element to the resulting list.
 Result<Value> Evaluator::collect(const Node& node, const Value& range) {
   const bool filters = is_conditional(node.children[3]);
   const Node& sum = filters ? node.children[3].children[1] : node.children[3];
@@ -657,7 +657,7 @@ Result<Value> Evaluator::collect(const Node& node, const Value& range) {
   return Value(List(std::move(made)));
 }
 
-/// transformMap() and its kin: a key may occur once.
+/// transformMap() and similar macros: adds an entry; a key may occur once.
 Result<Value> Evaluator::insert(const Node& node, const Value& range) {
   const bool filters = is_conditional(node.children[3]);
   const Node& added = filters ? node.children[3].children[1] : node.children[3];

@@ -33,7 +33,7 @@ class Evaluator {
 
   struct Local {
     Value value = {};
-    std::uint64_t cost = 0;  // cost of its expression, until its first use
+    std::uint64_t cost = 0;  // cost of the variable's expression, until its first use
   };
 
   Result<Value> identifier(const Node& node);

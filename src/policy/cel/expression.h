@@ -21,7 +21,7 @@
 
 namespace spillway::cel {
 
-/// Units that one evaluation may cost.
+/// Cost limit of one evaluation.
 inline constexpr std::uint64_t kCallBudget = 1'000'000;
 
 /// The values of a policy's variables: each is evaluated at its first use.
@@ -32,11 +32,11 @@ class VariableValues {
   virtual Result<Value> value_of(std::size_t place, Budget& budget) = 0;
 };
 
-/// The variables of one evaluation.
+/// The values of the variables in one evaluation.
 struct Activation {
-  const api::Json& object;      // null: there is none
+  const api::Json& object;      // null: there is no object
   const api::Json& old_object;  // as `object`
-  const api::Json& request;     // an AdmissionRequest without its objects
+  const api::Json& request;     // the AdmissionRequest without its objects
   AccessRequest access = {};    // authorizer.requestResource
   const AccessCheck* check = nullptr;
   // Used if the environment has params.
@@ -54,13 +54,13 @@ class Expression {
  public:
   /// Compiles a condition. kInvalid: it does not compile or is no condition, with upstream's words.
   static Result<Expression> compile(std::string_view text);
-  /// The type must be one of `wanted`; empty: any.
+  /// Compiles an expression, whose type must be one of `wanted`; empty: any.
   static Result<Expression> compile(std::string_view text, const Environment& environment,
                                     std::initializer_list<TypeKind> wanted);
 
   /// Evaluates a condition. kInvalid: the error of the evaluation. Charges `budget`.
   Result<bool> evaluate(const Activation& activation, Budget& budget) const;
-  /// The same of any expression. The value is good for as long as the expression and what it has seen.
+  /// Evaluates an expression of any type. The value is good for as long as the expression and what it has seen.
   Result<Value> value(const Activation& activation, Budget& budget) const;
 
   const Type& type() const { return type_; }

@@ -24,7 +24,7 @@ constexpr int kPrecisionMax = 1'000;
 
 /// Text, or a clause for an argument: 's', 'd', 'f', 'e', 'b', 'x', 'X', 'o'.
 struct Clause {
-  char letter = 0;  // 0: it is `text`
+  char letter = 0;  // 0: this part is `text`
   std::string_view text = {};
   std::optional<int> precision = {};
 };
@@ -158,7 +158,7 @@ std::string double_text(double value) {
   return {text.data(), end.ptr};
 }
 
-/// A text by itself, or one `inside` a list or a map, where it is quoted.
+/// The value of a text: as it is, or quoted if it is `inside` a list or a map.
 std::string quoted(std::string_view text, bool inside) {
   return inside ? fmt::format("\"{}\"", text) : std::string(text);
 }
@@ -227,7 +227,7 @@ std::string in_base(const Value& value, char letter) {
   }
 }
 
-/// nullopt: the clause is not for such values.
+/// nullopt: the clause does not apply to values of this type.
 std::optional<std::string> formatted(const Clause& clause, const Value& value) {
   constexpr int kPrecision = 6;
   const bool integer = value.is(Kind::kInt) || value.is(Kind::kUint);

@@ -101,9 +101,9 @@ Result<Value> validate(const Call& call) {
   if (!call.budget.charge_bytes(kPasses * call.string(1).size())) return over_budget();
   const auto* found = std::ranges::find(kNamed, call[0].as<NamedFormat>().name, &FormatRow::name);
   if (found == kNamed.end()) return no_such_overload();
-  std::vector<Value> told;
-  for (std::string& problem : found->problems(call.string(1))) told.push_back(Value::text(std::move(problem)));
-  return told.empty() ? Value::none() : Value::some(Value(List(std::move(told))));
+  std::vector<Value> problems;
+  for (std::string& problem : found->problems(call.string(1))) problems.push_back(Value::text(std::move(problem)));
+  return problems.empty() ? Value::none() : Value::some(Value(List(std::move(problems))));
 }
 
 template <std::size_t... kIndices>

@@ -37,7 +37,7 @@ struct Overload {
   std::vector<Type> parameters;  // a member function's receiver is the first
   Type result;
   Function function = nullptr;  // null: built into the evaluator
-  bool generic = false;         // its signature has parameters
+  bool generic = false;         // the signature has type parameters
 };
 
 /// A row of a family: "int, int -> int".
@@ -66,9 +66,9 @@ std::span<const Definition> optionals();
 std::span<const Definition> text_formats();
 std::span<const Definition> operators();
 
-/// All of that name with so many arguments; empty: there is none.
+/// All overloads of that name with this number of arguments; may be empty.
 std::span<const Overload> overloads_of(std::string_view name, bool member, std::size_t arguments);
-/// True if there is a function of that name with any arguments.
+/// True if a function of that name exists, with any number of arguments.
 bool is_function(std::string_view name);
 /// The error of an evaluation.
 Error evaluation_error(std::string_view why);

@@ -246,7 +246,7 @@ class Lexer {
     return false;
   }
 
-  /// False: `at` is where it is none.
+  /// Skips an escape. False: it is malformed, and `at` is its position.
   bool skip_escape(std::size_t& at) const {
     const char c = peek(++at);
     if (c != '\0' && std::string_view("abfnrtv\\?\"'`").contains(c)) {

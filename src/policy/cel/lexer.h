@@ -54,7 +54,7 @@ enum class TokenKind : std::uint8_t {
 struct Token {
   TokenKind kind = TokenKind::kEnd;
   std::uint32_t position = 0;  // byte in the text
-  std::string_view text;       // as it is written
+  std::string_view text;       // text as in the source
 };
 
 /// The position in the text, and the error.
@@ -64,13 +64,13 @@ struct SyntaxError {
   bool nowhere = false;  // without a position: the whole is too deep
 };
 
-/// The tokens, the last one kEnd. Invalid text is reported and left out.
+/// Splits a text into tokens, the last of which is kEnd. Invalid characters are reported and skipped.
 std::vector<Token> read_tokens(std::string_view text, std::vector<SyntaxError>& problems);
 
 /// The value of the literal of a string or of bytes. nullopt: an escape in it denotes no character.
 std::optional<std::string> unescaped(const Token& literal);
 
-/// "'('", "NUM_INT", "<EOF>", as messages have it.
+/// The kind as in error messages: "'('", "NUM_INT", "<EOF>".
 std::string_view shown_kind(TokenKind kind);
 
 /// True for words that CEL reserves for host languages.

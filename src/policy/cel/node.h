@@ -18,7 +18,7 @@ namespace spillway::cel {
 struct Overload;
 
 enum class NodeKind : std::uint8_t {
-  kMissing,  // the text there is no expression, which was reported
+  kMissing,  // an expression is missing here, which was reported
   kConstant,
   kIdentifier,
   kSelect,         // operand.name; children: operand
@@ -43,7 +43,7 @@ enum class MacroKind : std::uint8_t {
   kMap,   // a map of entries
 };
 
-/// The variables that are there before an expression begins.
+/// Variables that exist before evaluation begins.
 enum class Variable : std::uint8_t {
   kLocal,
   kObject,
@@ -63,10 +63,10 @@ struct Node {
   NodeKind kind = NodeKind::kConstant;
   MacroKind macro = MacroKind::kNone;
   bool member = false;         // for a call: written as receiver.name(…)
-  bool folded = false;         // its value is known: `constant`
-  bool free = false;           // for a call: it costs nothing
+  bool folded = false;         // the value is known: `constant`
+  bool free = false;           // for a call: evaluation costs nothing
   std::uint32_t position = 0;  // byte in the text
-  std::string name = {};       // for a comprehension: its variable
+  std::string name = {};       // for a comprehension: name of its variable
   std::string second = {};  // for a comprehension: its second variable; empty: it has one. Of kSelect: as it is written
   Value constant = {};
   std::vector<Node> children = {};

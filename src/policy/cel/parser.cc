@@ -86,7 +86,7 @@ struct Tree {
 /// The tokens that may follow the place from which a rule was entered.
 struct Follow {
   Kinds kinds = 0;
-  bool ends = false;  // or the rule around it ends there
+  bool ends = false;  // true: the enclosing rule may end here
 };
 
 /// One function per rule of the grammar. A rule that fails reports its error, skips tokens that cannot follow it, and
@@ -141,7 +141,7 @@ class Parser {
     failed_at_.reset();
   }
 
-  /// Skips one token too many, if the one behind it is wanted.
+  /// Skips one unexpected token, if the one behind it is expected.
   bool skip_one(Kinds wanted) {
     if (!holds(wanted, peek(1).kind) || is(TokenKind::kEnd)) return false;
     syntax_problem(peek().position, fmt::format("extraneous input {} expecting {}", shown(peek()), cel::shown(wanted)));
@@ -230,7 +230,7 @@ class Parser {
     into = {.node = std::move(node), .depth = depth + 1};
   }
 
-  /// The text is read to its end all the same.
+  /// Reports that the text nests too deeply; parsing continues to the end of the text.
   void give_up_depth() {
     if (too_deep_ || given_up_) return;
     too_deep_ = true;
@@ -404,7 +404,7 @@ class Parser {
     return !given_up_ && match(TokenKind::kCloseParenthesis, kBehindMember);
   }
 
-  /// A call, or what the macro of that name makes of it.
+  /// Adds a call, or the expansion of the macro of that name.
   void finish_call(Tree& out, Node made, std::vector<Tree> parts) {
     std::vector<SyntaxError> wrong;
     join(out, std::move(made), std::move(parts));
@@ -506,7 +506,7 @@ class Parser {
   void identifier(Tree& out) {
     if (const std::size_t length = message_name(); length > 0) return message(out, length);
     const std::size_t begin = at_;
-    const bool dotted = is(TokenKind::kDot);  // names of the outermost container, which is the only one there is
+    const bool dotted = is(TokenKind::kDot);  // a leading dot means the outermost container, which is the only one
     if (dotted && !is(TokenKind::kIdentifier, 1)) return no_alternative(begin, peek(1));
     if (dotted) match(TokenKind::kDot, 0);
     const Token& token = peek();
@@ -523,7 +523,7 @@ class Parser {
     out = {.node = {.kind = NodeKind::kIdentifier, .position = token.position, .name = std::string(token.text)}};
   }
 
-  /// A message: there are none, so that its name is declared nowhere.
+  /// Parses the construction of a message. Messages do not exist, so its name is reported as undeclared.
   void message(Tree& out, std::size_t length) {
     std::string name;
     for (std::size_t i = 0; i < length; ++i, consume()) name += peek().text;

@@ -10,7 +10,7 @@ namespace spillway::cel {
 
 namespace {
 
-constexpr std::int64_t kMemoryMax = 512 << 10;  // bytes of one compiled pattern
+constexpr std::int64_t kMemoryMax = 512 << 10;  // maximum of one compiled pattern, in bytes
 
 re2::StringPiece piece(std::string_view text) {
   return {text.data(), text.size()};

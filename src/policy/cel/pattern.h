@@ -26,7 +26,7 @@ class Pattern {
 
   /// Steps of the compiled pattern.
   std::size_t size() const;
-  /// Units of a search in so many bytes.
+  /// Cost of a search in a text of this length.
   std::uint64_t search_cost(std::size_t bytes) const;
 
   /// Somewhere in the text.

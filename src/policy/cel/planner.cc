@@ -17,7 +17,8 @@ namespace spillway::cel {
 
 namespace {
 
-constexpr std::size_t kPatternsMax = 64;  // for one expression; those beyond are compiled when they are needed
+// patterns compiled in advance for one expression; further ones are compiled at each use
+constexpr std::size_t kPatternsMax = 64;
 constexpr std::uint64_t kLiteralUnits = 100'000;
 
 bool is_known(const Node& node) {
@@ -101,7 +102,7 @@ class LiteralCheck {
     const Node& argument = node.children.back();
     const Result<Pattern> pattern = Pattern::compile(argument.constant.string());
     if (pattern) return;
-    // Errors of this project's own bounds are in our words.
+    // Errors about bounds that only this project has are in our words.
     const bool bound = argument.constant.string().size() > Pattern::kTextMax;
     problem(argument,
             bound ? fmt::format("invalid matches argument: {}", pattern.error().message) : "invalid matches argument");

@@ -1,4 +1,4 @@
-// Amounts: quantity, isQuantity, and what can be asked of them.
+// The library of quantities: quantity, isQuantity, and their functions.
 #include "policy/cel/functions.h"
 
 #include <algorithm>

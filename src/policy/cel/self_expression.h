@@ -27,7 +27,7 @@ struct SelfType {
 struct SelfRule {
   bool optional_old_self = false;  // oldSelf is an optional value, absent where the value is new
   Age age = Age::kNew;
-  const Sizes* sizes = nullptr;  // for self; null: its cost is not estimated
+  const Sizes* sizes = nullptr;  // sizes of self; null: the cost is not estimated
 };
 
 class SelfExpression {
@@ -54,7 +54,7 @@ class SelfExpression {
                  bool optional, std::uint64_t cost_max)
       : text_(std::move(text)), root_(std::move(root)), compares_(compares), optional_(optional), cost_max_(cost_max) {}
 
-  std::shared_ptr<const std::string> text_;  // constants are views of it
+  std::shared_ptr<const std::string> text_;  // the text; constants refer to parts of it
   std::shared_ptr<const Node> root_;
   bool compares_ = false;
   bool optional_ = false;

@@ -177,9 +177,9 @@ Result<Value> part(const Call& call) {
 template <Part kPart>
 Result<Value> part_in(const Call& call) {
   const Moment& time = call[0].as<Moment>();
-  constexpr std::uint64_t kLookUp = 100;
+  constexpr std::uint64_t kZoneSearch = 100;
   if (call.string(1).size() > kTextMax) return evaluation_error("unknown time zone");
-  if (!call.budget.charge(kLookUp)) return over_budget();
+  if (!call.budget.charge(kZoneSearch)) return over_budget();
   SPILLWAY_TRY(offset, offset_of(call.string(1), time));
   return Value(kPart(Civil(time, offset)));
 }
@@ -263,7 +263,7 @@ constexpr std::array kTimeRows = std::to_array<Definition>({
     {"getMilliseconds", "duration -> int", milliseconds_of, kMember},
 });
 
-/// ".5", ".000001"; nothing where there is no fraction.
+/// The fraction of a second as text: ".5", ".000001"; empty if zero.
 std::string fraction_text(std::int64_t nanos) {
   if (nanos == 0) return {};
   std::string text = fmt::format(".{:09}", nanos);

@@ -38,7 +38,7 @@ enum class TypeKind : std::uint8_t {
   kGroupVersionKind,
   kGroupVersionResource,
   kUserInfo,
-  kParameterA,  // in signatures: the same type at each use
+  kParameterA,  // in signatures: the same type wherever it occurs
   kParameterB,
   kObject,  // with `fields`
   kQuantity,
@@ -48,7 +48,7 @@ enum class TypeKind : std::uint8_t {
   kFormat,
   kOptional,  // content: of[0]
   kVariable,  // a type that is still unknown: `variable`
-  kError,     // for what does not compile
+  kError,     // type of an expression that does not compile
 };
 
 struct ObjectFields;
@@ -83,20 +83,20 @@ class TypeParts {
 struct Type {
   TypeKind kind = TypeKind::kDyn;
   TypeParts of = {};
-  std::shared_ptr<const ObjectFields> fields = {};  // two objects are of one type if they share them
-  std::uint32_t variable = 0;                       // for kVariable: which one
+  std::shared_ptr<const ObjectFields> fields = {};  // objects with the same pointer have the same type
+  std::uint32_t variable = 0;                       // for kVariable: its number
 
   friend bool operator==(const Type&, const Type&) = default;
 };
 
-/// The members of an object, sorted by name, and what its type is called.
+/// The members of an object, sorted by name, and the name of its type.
 struct ObjectFields {
   std::string name;
   std::vector<std::pair<std::string, Type>> members;
 };
 
 Type object_of(std::string name, std::vector<std::pair<std::string, Type>> members);
-/// nullptr: it has no such member.
+/// nullptr: the type has no such member.
 const Type* find_field(const Type& object, std::string_view name);
 
 Type list_of(Type element);

@@ -8,7 +8,7 @@ namespace spillway::cel {
 
 namespace {
 
-bool stands_for_all(const Type& type) {
+bool is_wildcard(const Type& type) {
   return type.kind == TypeKind::kDyn || type.kind == TypeKind::kError;
 }
 
@@ -21,8 +21,8 @@ bool takes_null(const Type& type) {
 }
 
 bool equal_or_less_specific(const Type& a, const Type& b) {
-  if (stands_for_all(a) || a.kind == TypeKind::kVariable) return true;
-  if (stands_for_all(b) || b.kind == TypeKind::kVariable) return false;
+  if (is_wildcard(a) || a.kind == TypeKind::kVariable) return true;
+  if (is_wildcard(b) || b.kind == TypeKind::kVariable) return false;
   if (a.kind != b.kind) return false;
   if (a.kind == TypeKind::kType) return true;
   if (a.of.empty() || a.of.size() != b.of.size()) return a == b;
@@ -56,11 +56,11 @@ bool Unification::assignable(std::span<const Type> given, std::span<const Type> 
 }
 
 bool Unification::unify(const Type& a, const Type& b) {
-  bool stands_for_other = false;
-  if (b.kind == TypeKind::kVariable && substitute(a, b, stands_for_other)) return true;
-  if (stands_for_other) return false;
-  if (a.kind == TypeKind::kVariable) return substitute(b, a, stands_for_other);
-  if (stands_for_all(a) || stands_for_all(b)) return true;
+  bool bound_to_other = false;
+  if (b.kind == TypeKind::kVariable && substitute(a, b, bound_to_other)) return true;
+  if (bound_to_other) return false;
+  if (a.kind == TypeKind::kVariable) return substitute(b, a, bound_to_other);
+  if (is_wildcard(a) || is_wildcard(b)) return true;
   if (a.kind == TypeKind::kNull) return takes_null(b);
   if (b.kind == TypeKind::kNull) return takes_null(a);
   if (a.kind != b.kind) return false;
@@ -72,7 +72,7 @@ bool Unification::unify(const Type& a, const Type& b) {
   return true;
 }
 
-bool Unification::substitute(const Type& type, const Type& variable, bool& stands_for_other) {
+bool Unification::substitute(const Type& type, const Type& variable, bool& bound_to_other) {
   if (type == variable) return true;
   if (!known_[variable.variable]) {
     if (occurs(variable, type)) return false;
@@ -82,7 +82,7 @@ bool Unification::substitute(const Type& type, const Type& variable, bool& stand
   const Type other = *known_[variable.variable];
   if (type == other) return true;
   if (!unify(type, other)) {
-    stands_for_other = true;
+    bound_to_other = true;
     return false;
   }
   Type general = more_general(type, other);
@@ -114,16 +114,16 @@ bool Unification::occurs(const Type& variable, const Type& in) const {
   return in.of.has_unknown() && std::ranges::any_of(in.of, [&](const Type& part) { return occurs(variable, part); });
 }
 
-Type Unification::filled(const Type& type, bool settle) const {
+Type Unification::filled(const Type& type, bool resolve) const {
   if (type.kind == TypeKind::kVariable) {
-    const Type* stands_for = found(type);
-    if (stands_for == nullptr) return settle ? Type{} : type;
-    if (stands_for->kind == TypeKind::kVariable) return settle ? Type{} : *stands_for;
-    return filled(*stands_for, settle);
+    const Type* bound = found(type);
+    if (bound == nullptr) return resolve ? Type{} : type;
+    if (bound->kind == TypeKind::kVariable) return resolve ? Type{} : *bound;
+    return filled(*bound, resolve);
   }
   if (!type.of.has_unknown()) return type;
   Type made{.kind = type.kind, .of = {}, .fields = type.fields, .variable = type.variable};
-  for (const Type& part : type.of) made.of.push_back(filled(part, settle));
+  for (const Type& part : type.of) made.of.push_back(filled(part, resolve));
   return made;
 }
 
@@ -131,7 +131,7 @@ Type Unification::known(const Type& type) const {
   return filled(type, false);
 }
 
-Type Unification::settled(const Type& type) const {
+Type Unification::resolved(const Type& type) const {
   return filled(type, true);
 }
 

@@ -14,8 +14,9 @@ namespace spillway::cel {
 namespace {
 
 constexpr std::string_view kUnreserved = "-_.~";
-constexpr std::string_view kInPath = "$&+,/:;=@";        // beside letters and digits, unescaped
-constexpr std::string_view kMayStayInPath = "!'()*[]%";  // escaped if we write it, kept where it is written
+constexpr std::string_view kInPath = "$&+,/:;=@";  // beside letters and digits, unescaped
+// escaped in a path that this code writes; allowed in one that it parses
+constexpr std::string_view kMayStayInPath = "!'()*[]%";
 constexpr std::string_view kInHost = "!$&'()*+,;=:[]<>\"";
 constexpr std::string_view kInUser = "-._:~!$&'()*+,;=%@";
 
@@ -37,7 +38,7 @@ std::optional<unsigned> hex_digit(char c) {
   return lower >= 'a' && lower <= 'f' ? std::optional(static_cast<unsigned>(lower - 'a') + 10U) : std::nullopt;
 }
 
-/// The byte of the escape that begins there ("%2f").
+/// The byte that an escape such as "%2f" stands for.
 std::optional<char> escaped_at(std::string_view text, std::size_t at) {
   if (at + 2 >= text.size()) return std::nullopt;
   const auto high = hex_digit(text[at + 1]);
@@ -106,7 +107,7 @@ std::string escaped_path(std::string_view path) {
   return out;
 }
 
-/// The path as it is written, if it may be written so; else as we write it.
+/// Parses a path: as written, if all its characters are allowed; else escaped anew.
 Result<std::string> read_path(std::string_view whole, std::string_view path) {
   for (std::size_t i = 0; i < path.size(); ++i) {
     if (path[i] == '%' && !escaped_at(path, i)) return bad_url(whole, bad_escape(path, i));
@@ -148,7 +149,7 @@ Result<std::string> read_host(std::string_view whole, std::string_view host) {
   return as_text(std::move(out));
 }
 
-/// The end of "scheme:"; 0: there is none. nullopt: the text begins with a colon.
+/// End of "scheme:"; 0: there is no scheme. nullopt: the text begins with a colon.
 std::optional<std::size_t> scheme_end(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];

@@ -13,11 +13,11 @@
 namespace spillway::cel {
 
 struct UrlParts {
-  std::string text;    // as it was given
+  std::string text;    // the URL as given
   std::string scheme;  // lower case
-  std::string host;    // with its port; escapes resolved
+  std::string host;    // host and port, with escapes resolved
   std::string path;    // escaped
-  std::string query;   // as it was given, without '?'
+  std::string query;   // the query as given, without '?'
 
   /// The host without the port and the brackets of an IPv6 address.
   std::string_view hostname() const;
@@ -29,7 +29,7 @@ struct UrlParts {
   Query query_values() const;
 };
 
-/// kInvalid: why it is none.
+/// kInvalid: the text is not a URL, and why.
 Result<UrlParts> parse_url(std::string_view text);
 
 }  // namespace spillway::cel

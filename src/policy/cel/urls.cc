@@ -1,4 +1,4 @@
-// URLs: url, isURL, and their parts.
+// The library of URLs: url, isURL, and the functions for their parts.
 #include "policy/cel/functions.h"
 #include "policy/cel/url_parts.h"
 
@@ -59,7 +59,7 @@ Result<Value> escaped_path_of(const Call& call) {
   return part(call, url_in(call).path);
 }
 
-/// Every name is looked for among those before it.
+/// Searches each name among those before it.
 Result<Value> query_of(const Call& call) {
   const std::size_t bytes = url_in(call).query.size();
   const auto pairs = static_cast<std::uint64_t>(std::ranges::count(url_in(call).query, '&')) + 1;

@@ -93,7 +93,7 @@ bool equal_optionals(const Optional& a, const Optional& b, Budget& budget) {
   return equal(*a.value, *b.value, budget);
 }
 
-/// Compares two values of the same kind, one of those after kAccess.
+/// Compares two values of the same kind, of types after kAccess.
 bool equal_of_libraries(const Value& a, const Value& b, Budget& budget) {
   if (a.is(Kind::kOptional)) return equal_optionals(a.as<Optional>(), b.as<Optional>(), budget);
   if (a.is(Kind::kQuantity)) return *a.as<Amount>().quantity == *b.as<Amount>().quantity;

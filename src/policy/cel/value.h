@@ -74,7 +74,7 @@ class Map {
   std::size_t size() const;
   Value key_at(std::size_t index) const;
   Value value_at(std::size_t index) const;
-  /// nullopt: there is no such key.
+  /// The value of that key; nullopt: the map has no such key.
   std::optional<Value> find(std::string_view key) const;
   std::optional<Value> find(const Value& key) const;
   /// The number of keys compared in find().
@@ -125,7 +125,7 @@ struct Url {
   std::shared_ptr<const UrlParts> parts;
 };
 
-/// A format by its name: "dns1123Label".
+/// A format and its name: "dns1123Label".
 struct NamedFormat {
   std::string_view name;
 };
@@ -228,7 +228,7 @@ class Value {
       value_;
 };
 
-/// The name of its type: "int", "null_type", …
+/// The name of the value's type: "int", "null_type", …
 std::string_view type_name(const Value& value);
 
 /// The rest of an evaluation's budget, in Kubernetes' units of cost (pay) and in units of work (charge): some
@@ -237,7 +237,7 @@ class Budget {
  public:
   explicit Budget(std::uint64_t units) : left_(units), work_left_(units * kWorkPerUnit) {}
 
-  /// False from the moment on that there is not enough left.
+  /// Spends cost units. False from the moment on that the budget is used up.
   bool charge(std::uint64_t work) {
     report(work);
     if (work > work_left_ / kWorkPerUnit) spent_ = true;
@@ -245,7 +245,7 @@ class Budget {
     return !spent_;
   }
 
-  /// A step that is paid for, too: there are at most so many as the units allow.
+  /// Spends one step, which also costs a unit: so the budget bounds the number of steps.
   bool step() {
     report(1);
     if (work_left_ == 0) spent_ = true;
@@ -262,7 +262,7 @@ class Budget {
     return !spent_;
   }
 
-  /// Pays so many steps of one unit each, up to the first one that cannot be paid.
+  /// Spends one unit for each step, up to the first step that exceeds the budget.
   bool pay_steps(std::uint64_t steps) { return pay(std::min(steps, left_ + 1)); }
 
   bool spent() const { return spent_; }
@@ -275,7 +275,7 @@ class Budget {
   static constexpr std::uint64_t kWorkPerUnit = 4;
   static constexpr std::uint64_t kReportedWork = 1'000;  // some 50 µs
 
-  /// Lets the fiber that the evaluation runs in end its slice, if it runs in one.
+  /// Reports work to the fiber in which the evaluation runs, if any, which may end its slice.
   void report(std::uint64_t work) {
     unreported_ += work;
     if (unreported_ >= kReportedWork) count_work(std::exchange(unreported_, 0));
@@ -295,7 +295,7 @@ bool equal(const Value& a, const Value& b, Budget& budget);
 /// True if two elements of such a list are the same one: in a map by their keys, else by their values.
 bool same_element(const List& list, const Value& a, const Value& b, Budget& budget);
 
-/// -1, 0, 1; nullopt: they have no order (other types, NaN).
+/// Orders two values: -1, 0, 1; nullopt: they have no order (other types, NaN).
 std::optional<int> compare(const Value& a, const Value& b);
 
 }  // namespace spillway::cel

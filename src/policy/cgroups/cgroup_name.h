@@ -37,7 +37,7 @@ Result<std::string> path_of(CgroupDriver driver, const CgroupName& name);
 
 /// A slice unit of systemd.
 struct SliceUnit {
-  std::string name;                // "kubepods-burstable.slice"; empty: the root, which is always there
+  std::string name;                // "kubepods-burstable.slice"; empty: the root, which always exists
   std::string parent = "-.slice";  // "kubepods.slice"
 
   friend bool operator==(const SliceUnit&, const SliceUnit&) = default;

@@ -14,7 +14,7 @@ struct DriverFacts {
   std::optional<CgroupDriver> configured;  // nullopt: the configuration names none
   std::optional<CgroupDriver> runtime;     // nullopt: the runtime does not report it, or does not answer yet
   std::string socket;                      // the runtime's
-  std::string problem;                     // why the runtime's is unknown; empty: known, or not reported
+  std::string problem;                     // why the runtime's driver is unknown; empty: it is known, or not reported
 };
 
 /// kConflict: the two differ, with what to change. Without a word from either it is cgroupfs, upstream's default.

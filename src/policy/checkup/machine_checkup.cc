@@ -23,8 +23,8 @@ class Examination {
     images();
     network();
     storage();
-    for (const Port& port : facts_.ports) look_at(port);
-    for (const Certificate& certificate : facts_.certificates) look_at(certificate);
+    for (const Port& port : facts_.ports) check(port);
+    for (const Certificate& certificate : facts_.certificates) check(certificate);
     for (const ConfigProblem& problem : facts_.config)
       add(problem.dangerous ? Level::kProblem : Level::kWarning, "configuration",
           fmt::format("{}: {}", problem.place, problem.what), "spillway lint FILE says more");
@@ -34,13 +34,13 @@ class Examination {
   }
 
  private:
-  void add(Level level, std::string subject, std::string what, std::string mend = {}) {
-    findings_.push_back({level, std::move(subject), std::move(what), std::move(mend)});
+  void add(Level level, std::string subject, std::string what, std::string fix = {}) {
+    findings_.push_back({level, std::move(subject), std::move(what), std::move(fix)});
   }
 
   void rights() {
     if (facts_.is_root) return add(Level::kFine, "rights", "root");
-    add(Level::kWarning, "rights", "not root: pods cannot be confined, and some of what follows cannot be seen",
+    add(Level::kWarning, "rights", "not root: pods cannot be confined, and some checks below are incomplete",
         "sudo spillway doctor");
   }
 
@@ -68,7 +68,7 @@ class Examination {
         "compare cgroupDriver with the runtime's configuration");
   }
 
-  /// Pods run without these parts as well, so no finding here is a warning.
+  /// Facts about the network. Pods run without these parts as well, so no finding here is a warning.
   void network() {
     if (!facts_.network) return;
     const auto part = [this](std::string subject, std::string_view works, std::string_view fails,
@@ -138,14 +138,14 @@ class Examination {
     const std::string free = fmt::format("{:.1f} % of {} is free", share_of(disk), disk.path);
     const auto nearest = std::ranges::max_element(disk.thresholds, {}, &DiskThreshold::amount);
     if (nearest == disk.thresholds.end()) return add(Level::kFine, "disk", free);
-    const std::string mend = fmt::format("free some of it: du -xh {} | sort -h | tail", disk.path);
+    const std::string fix = fmt::format("free some of it: du -xh {} | sort -h | tail", disk.path);
     if (disk.available < nearest->amount)
       return add(
           Level::kProblem, "disk",
           fmt::format("{}: with {} a node reports DiskPressure, takes no new pods and evicts", free, nearest->text),
-          mend);
+          fix);
     if (disk.available - nearest->amount < Bytes{disk.capacity.count() / kDiskLeftShare})
-      return add(Level::kWarning, "disk", fmt::format("{}: it is near {}", free, nearest->text), mend);
+      return add(Level::kWarning, "disk", fmt::format("{}: it is near {}", free, nearest->text), fix);
     add(Level::kFine, "disk", free);
   }
 
@@ -153,7 +153,7 @@ class Examination {
     return 100 * static_cast<double>(disk.available.count()) / static_cast<double>(disk.capacity.count());
   }
 
-  void look_at(const Port& port) {
+  void check(const Port& port) {
     const std::string subject = fmt::format("port {}", port.number);
     if (port.problem.empty()) return add(Level::kFine, subject, fmt::format("free, for {}", port.what));
     if (is_served(port.number)) {
@@ -164,17 +164,17 @@ class Examination {
         fmt::format("ss -ltnp 'sport = :{}', or --port", port.number));
   }
 
-  void look_at(const Certificate& certificate) {
-    constexpr std::string_view kMend = "start the API server again: it renews what it has made itself";
+  void check(const Certificate& certificate) {
+    constexpr std::string_view kFix = "start the API server again: it renews what it has made itself";
     if (!certificate.end)
-      return add(Level::kProblem, "certificate", certificate.file + ": cannot be read", std::string(kMend));
+      return add(Level::kProblem, "certificate", certificate.file + ": cannot be read", std::string(kFix));
     const std::string what = fmt::format("{}: until {}", certificate.file, api::format_time(*certificate.end));
     if (*certificate.end <= now_)
       return add(Level::kProblem, "certificate",
                  fmt::format("{}: ended at {}", certificate.file, api::format_time(*certificate.end)),
-                 std::string(kMend));
+                 std::string(kFix));
     if (*certificate.end - now_ < kCertificateLeftMin)
-      return add(Level::kWarning, "certificate", what, std::string(kMend));
+      return add(Level::kWarning, "certificate", what, std::string(kFix));
     add(Level::kFine, "certificate", what);
   }
 

@@ -19,15 +19,15 @@ namespace spillway::checkup {
 struct Port {
   std::uint16_t number = 0;
   std::string what;     // "the API server"
-  std::string problem;  // why it is not available; empty: it is
+  std::string problem;  // why the port cannot be used; empty: it is free
 };
 
 struct Certificate {
   std::string file;
-  std::optional<WallTime> end;  // nullopt: it cannot be read
+  std::optional<WallTime> end;  // nullopt: the certificate cannot be read
 };
 
-/// A hard threshold of a node here on what is free of a disk.
+/// A hard threshold of a node on this machine for the free space of a disk.
 struct DiskThreshold {
   std::string text;  // "imagefs.available<15%"
   Bytes amount;
@@ -44,8 +44,8 @@ struct Disk {
 /// The API server that a kubeconfig names.
 struct Cluster {
   std::string server;   // "192.0.2.7:6443", or the kubeconfig if it names none
-  std::string problem;  // why it does not answer; empty: it does
-  std::string version;  // "v1.32.0"
+  std::string problem;  // why the server does not answer; empty: it does
+  std::string version;  // "v1.36.0"
   bool lists_nodes = false;
 };
 
@@ -96,7 +96,7 @@ struct Finding {
   Level level = Level::kFine;
   std::string subject;  // "cgroups"
   std::string what;
-  std::string mend;  // a command or a setting; empty where nothing has to be done
+  std::string fix;  // a command or a setting; empty: nothing has to be done
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
@@ -109,7 +109,7 @@ inline constexpr std::int64_t kDiskLeftShare = 20;
 /// Findings in the order of the members of MachineFacts.
 std::vector<Finding> examine(const MachineFacts& facts, WallTime now);
 
-/// The worst of them; kFine of none.
+/// The worst level among the findings; kFine if there are none.
 Level worst_of(const std::vector<Finding>& findings);
 
 }  // namespace spillway::checkup

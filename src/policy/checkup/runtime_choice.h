@@ -36,7 +36,7 @@ enum class RuntimeKind { kProcess, kOwnContainerd, kSocket };
 enum class RuntimeReason {
   kWished,       // set by a flag
   kConfigured,   // the node's configuration names a socket
-  kInstalled,    // everything that it needs is installed
+  kInstalled,    // all parts of the runtime are installed
   kNotRoot,      // containers need root
   kNotInstalled  // `missing` is not installed
 };
@@ -60,7 +60,7 @@ Result<RuntimeChoice> choose_runtime(const RuntimeFacts& facts);
 /// One sentence for the operator: what to do so that pods run images. Empty: nothing has to be done.
 std::string advice_of(const RuntimeChoice& choice);
 
-/// One sentence: the choice and its reason, for a log.
+/// The choice and its reason in one sentence, for a log.
 std::string sentence_of(const RuntimeChoice& choice);
 
 }  // namespace spillway::checkup

@@ -20,7 +20,7 @@ namespace spillway::containers {
 /// An instance as the runtime reports it; the first is the newest of its name.
 struct InstanceReport {
   Instance instance;         // `id` is the runtime's
-  std::string container_id;  // with its scheme
+  std::string container_id;  // container id with its scheme
   std::string image;
   std::string image_id;
   std::int32_t restart_count = 0;
@@ -52,11 +52,11 @@ std::vector<api::ContainerStatus> container_statuses(const api::Pod& pod, Contai
 /// The texts that a termination message can be made from.
 struct MessageSources {
   std::string runtime;              // the runtime's own words
-  std::optional<std::string> file;  // the end of the container's file; nullopt: there is none
+  std::optional<std::string> file;  // the end of the message file; nullopt: there is none
   bool from_logs = false;           // terminationMessagePolicy FallbackToLogsOnError
   std::int32_t exit_code = 0;
   std::string reason;
-  std::string log;  // the end of its log as it was written, line by line
+  std::string log;  // the end of the log, unchanged, line by line
 };
 
 std::string termination_message(const MessageSources& sources);

@@ -20,7 +20,7 @@ class Lines {
  public:
   explicit Lines(std::string_view text) : rest_(text) {}
 
-  /// nullopt: there is none left.
+  /// The next line; nullopt: there is none.
   std::optional<std::string_view> next() {
     if (rest_.empty()) return std::nullopt;
     const std::size_t end = std::min(rest_.find('\n'), rest_.size());

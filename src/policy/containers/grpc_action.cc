@@ -20,10 +20,10 @@ std::string status_name(int status) {
 
 }  // namespace
 
-ProbeJudgement judge_grpc(const GrpcAnswer& answer, std::string_view address, Duration timeout) {
+ProbeVerdict evaluate_grpc(const GrpcAnswer& answer, std::string_view address, Duration timeout) {
   using End = GrpcAnswer::End;
   const std::string text = utf8_text(answer.text.substr(0, kProbeOutputMax));
-  const auto failure = [](std::string what) { return ProbeJudgement{ProbeOutcome::kFailure, std::move(what)}; };
+  const auto failure = [](std::string what) { return ProbeVerdict{ProbeOutcome::kFailure, std::move(what)}; };
   switch (answer.end) {
     case End::kAnswered:
       if (answer.status == kServing) return {ProbeOutcome::kSuccess, "service healthy"};

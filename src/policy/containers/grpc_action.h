@@ -23,7 +23,7 @@ struct GrpcAnswer {
   friend bool operator==(const GrpcAnswer&, const GrpcAnswer&) = default;
 };
 
-/// `address`: who was asked, with the port; `timeout`: of connection and call together.
-ProbeJudgement judge_grpc(const GrpcAnswer& answer, std::string_view address, Duration timeout);
+/// `address`: address and port of the server; `timeout`: for connection and call together.
+ProbeVerdict evaluate_grpc(const GrpcAnswer& answer, std::string_view address, Duration timeout);
 
 }  // namespace spillway::containers

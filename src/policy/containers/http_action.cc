@@ -1,5 +1,6 @@
 #include "policy/containers/http_action.h"
 
+#include "base/followed_version.h"
 #include "policy/containers/utf8_text.h"
 
 #include <fmt/format.h>
@@ -10,8 +11,6 @@
 
 namespace spillway::containers {
 namespace {
-
-constexpr std::string_view kVersion = "1.32";
 
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -84,14 +83,14 @@ struct Reference {
   std::string fragment;
 };
 
-/// The scheme before a colon, if there is one: letters, digits, "+", "-", ".".
+/// Length of the scheme before a colon: letters, digits, "+", "-", "."; 0: there is none.
 std::size_t scheme_length(std::string_view text) {
   if (text.empty() || !is_letter(text.front())) return 0;
   const std::size_t end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
   return end != std::string_view::npos && text[end] == ':' ? end : 0;
 }
 
-/// Taken apart as a reference to a resource; nullopt: it is none.
+/// Parses a reference to a resource; nullopt: malformed.
 std::optional<Reference> parse_reference(std::string_view text) {
   if (std::ranges::any_of(text, is_control)) return std::nullopt;
   Reference made;
@@ -174,7 +173,8 @@ Result<HttpAsk> http_ask_of(const api::HttpGetAction& action, const api::Contain
   };
   if (!given("User-Agent"))
     ask.headers.emplace_back(
-        "User-Agent", fmt::format("kube-{}/{}", purpose == HttpPurpose::kProbe ? "probe" : "lifecycle", kVersion));
+        "User-Agent",
+        fmt::format("kube-{}/{}", purpose == HttpPurpose::kProbe ? "probe" : "lifecycle", kFollowedRelease));
   const auto accept = std::ranges::find(ask.headers, "Accept", [](const auto& each) { return each.first; });
   if (accept == ask.headers.end()) {
     ask.headers.emplace_back("Accept", "*/*");
@@ -219,7 +219,7 @@ std::optional<HttpAsk> follow(const HttpAsk& ask, const HttpAnswer& answer) {
   return next;
 }
 
-ProbeJudgement judge_http(const HttpAnswer& answer) {
+ProbeVerdict evaluate_http(const HttpAnswer& answer) {
   const std::string body = utf8_text(answer.body.substr(0, kProbeOutputMax));
   if (answer.status >= 300 && answer.status < 400)
     return {ProbeOutcome::kWarning, "Probe terminated redirects, Response body: " + body};

@@ -9,7 +9,7 @@
 namespace spillway::containers {
 namespace {
 
-constexpr std::int64_t kTellSecondsMin = 2;  // as upstream: left to a container after its hook
+constexpr std::int64_t kStopSecondsMin = 2;  // as upstream: left to a container after its hook
 
 ContainerNames with_hooks(const api::PodSpec& spec) {
   ContainerNames names;
@@ -54,8 +54,8 @@ std::vector<StopStep> OrderlyStop::advance(Instant now) {
     if (each.state != State::kWaits) continue;
     const bool free = std::ranges::none_of(each.waits_for, [&](const auto& other) { return left_.contains(other); });
     if (!free && rest > 0) continue;
-    each.state = State::kTold;
-    steps.push_back({StopStep::What::kTell, name, seconds(std::max(rest, kTellSecondsMin))});
+    each.state = State::kStopping;
+    steps.push_back({StopStep::What::kStop, name, seconds(std::max(rest, kStopSecondsMin))});
   }
   return steps;
 }

@@ -19,13 +19,13 @@ namespace spillway::containers {
 
 using ContainerNames = std::set<std::string, std::less<>>;
 
-/// One thing to do for a container.
+/// One step of an ordered stop: a hook or a signal for one container.
 struct StopStep {
-  enum class What { kHook, kTell };
+  enum class What { kHook, kStop };
 
-  What what = What::kTell;
+  What what = What::kStop;
   std::string container;
-  Duration grace{};  // for a hook: its longest run; for a stop: from the signal to end until the kill
+  Duration grace{};  // longest run of a hook, or the time from SIGTERM to SIGKILL
 
   friend bool operator==(const StopStep&, const StopStep&) = default;
 };
@@ -49,7 +49,7 @@ class OrderlyStop {
   Instant due() const { return since_ + seconds(grace_seconds_); }
 
  private:
-  enum class State { kNew, kHook, kWaits, kTold };
+  enum class State { kNew, kHook, kWaits, kStopping };
 
   struct Left {
     State state = State::kNew;

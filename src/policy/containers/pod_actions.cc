@@ -34,7 +34,7 @@ bool runs_once(const api::Pod& pod) {
                               [&](const auto& each) { return !api::is_sidecar(each) && again(each); });
 }
 
-/// Ended by itself, not because all containers start anew.
+/// True if the container has ended by itself, and not because all containers start anew.
 bool has_exited(const Instance* instance) {
   return instance != nullptr && instance->state == State::kExited && instance->reason != kRestartingAll;
 }
@@ -55,7 +55,7 @@ struct SandboxVerdict {
   std::string id;
 };
 
-SandboxVerdict judge_sandbox(const api::Pod& pod, const std::vector<Sandbox>& sandboxes) {
+SandboxVerdict check_sandbox(const api::Pod& pod, const std::vector<Sandbox>& sandboxes) {
   if (sandboxes.empty()) return {.change = true, .attempt = 0, .id = {}};
   const Sandbox& newest = sandboxes.front();
   const auto ready = std::ranges::count_if(sandboxes, &Sandbox::ready);
@@ -66,17 +66,17 @@ SandboxVerdict judge_sandbox(const api::Pod& pod, const std::vector<Sandbox>& sa
   return {.change = false, .attempt = newest.attempt, .id = newest.id};
 }
 
-/// One pod under consideration: reads `seen`, fills `actions`.
+/// Computes the actions for one pod: reads `seen`, fills `actions`.
 class Pass {
  public:
   Pass(const api::Pod& pod, const PodSeen& seen) : pod_(pod), seen_(seen) {}
 
   PodActions run() {
-    const SandboxVerdict verdict = judge_sandbox(pod_, seen_.sandboxes);
+    const SandboxVerdict verdict = check_sandbox(pod_, seen_.sandboxes);
     actions_.kill_pod = actions_.create_sandbox = verdict.change;
     actions_.attempt = verdict.attempt;
     actions_.sandbox_id = verdict.id;
-    verdict.change ? begin_anew() : go_on();
+    verdict.change ? begin_anew() : sync_containers();
     std::ranges::sort(actions_.stop, {}, &ContainerToStop::id);
     return std::move(actions_);
   }
@@ -107,7 +107,7 @@ class Pass {
     }
   }
 
-  /// The container has done its work and needs no new sandbox.
+  /// True if the container has done its work and needs no new sandbox.
   bool stays_ended(const api::Container& container, const Instance* instance) const {
     if (instance == nullptr || instance->state != State::kExited) return false;
     if (!container.restart_policy.empty()) return !restarts_after(pod_.spec, container, instance->exit_code);
@@ -141,14 +141,14 @@ class Pass {
     return true;
   }
 
-  void go_on() {
+  void sync_containers() {
     if (restart_all()) return;
     for (const api::Container& container : pod_.spec.ephemeral_containers) {
       if (newest(container) == nullptr) actions_.ephemeral_containers.push_back(container.name);
     }
     if (!(has_sidecars(pod_) ? initialize_with_sidecars() : initialize())) return;
     std::size_t kept = 0;
-    for (const api::Container& container : pod_.spec.containers) kept += judge(container) ? 1 : 0;
+    for (const api::Container& container : pod_.spec.containers) kept += decide(container) ? 1 : 0;
     if (kept > 0 || !actions_.containers.empty()) return;
     actions_.kill_pod = true;
     actions_.init_containers.clear();
@@ -156,7 +156,7 @@ class Pass {
 
   struct NextInit {
     const api::Container* start = nullptr;
-    const Instance* failed = nullptr;  // `start` is this one once more
+    const Instance* failed = nullptr;  // set if `start` restarts a failed instance
     bool done = false;
   };
 
@@ -213,7 +213,7 @@ class Pass {
       const Instance* instance = newest(each);
       return instance != nullptr && (is_up(*instance) || instance->state == State::kCreated);
     });
-    bool passed = initialized_;  // earlier ones were initialized before
+    bool passed = initialized_;  // earlier init containers have passed if the pod was initialized before
     bool any_seen = initialized_;
     for (std::size_t i = all.size(); i-- > 0;) {
       const Instance* instance = newest(all[i]);
@@ -223,7 +223,7 @@ class Pass {
         continue;
       }
       any_seen = true;
-      api::is_sidecar(all[i]) ? judge_sidecar(i, *instance, passed) : judge_init(i, *instance);
+      api::is_sidecar(all[i]) ? decide_sidecar(i, *instance, passed) : decide_init(i, *instance);
       if (actions_.kill_pod) return false;
       passed = true;
     }
@@ -237,8 +237,8 @@ class Pass {
       actions_.init_containers.push_back(container.name);
   }
 
-  /// An init container that is over lets the next one start.
-  void pass_on(std::size_t index) {
+  /// Starts the next init container once this one has succeeded.
+  void start_next(std::size_t index) {
     const auto& all = pod_.spec.init_containers;
     if (index + 1 == all.size()) {
       initialized_ = true;
@@ -247,11 +247,11 @@ class Pass {
     }
   }
 
-  void judge_init(std::size_t index, const Instance& instance) {
+  void decide_init(std::size_t index, const Instance& instance) {
     const api::Container& container = pod_.spec.init_containers[index];
     if (is_up(instance)) return;
     if (instance.state == State::kCreated) return start_init(container);
-    if (!has_failed(instance)) return pass_on(index);
+    if (!has_failed(instance)) return start_next(index);
     if (!starts_again(container, instance)) {
       actions_.kill_pod = true;
       actions_.init_containers.clear();
@@ -261,7 +261,7 @@ class Pass {
     start_init(container);
   }
 
-  void judge_sidecar(std::size_t index, const Instance& instance, bool passed) {
+  void decide_sidecar(std::size_t index, const Instance& instance, bool passed) {
     const api::Container& container = pod_.spec.init_containers[index];
     if (instance.state == State::kInTransition) return;
     if (instance.state == State::kUnknown) stop_unknown_init(instance);
@@ -275,14 +275,14 @@ class Pass {
       if (startup == ProbeResult::kFailure) restart("failed startup probe", StopCause::kStartupProbe);
       if (startup != ProbeResult::kSuccess) return;
     }
-    if (!passed || index + 1 == pod_.spec.init_containers.size()) pass_on(index);
+    if (!passed || index + 1 == pod_.spec.init_containers.size()) start_next(index);
     if (instance.outdated) return restart("definition changed", StopCause::kOther);
     if (!container.liveness_probe.is_null() && result_of(seen_.liveness, instance) == ProbeResult::kFailure)
       restart("failed liveness probe", StopCause::kLivenessProbe);
   }
 
-  /// True: it runs and is left alone.
-  bool judge(const api::Container& container) {
+  /// Decides about one container. True: it runs and nothing is to be done.
+  bool decide(const api::Container& container) {
     const Instance* instance = newest(container);
     if (instance == nullptr || !is_up(*instance)) {
       if (!is_start_due(pod_, container, instance)) return false;
@@ -337,7 +337,7 @@ bool is_start_due(const api::Pod& pod, const api::Container& container, const In
 }
 
 bool is_sandbox_usable(const api::Pod& pod, const std::vector<Sandbox>& sandboxes) {
-  return !judge_sandbox(pod, sandboxes).change;
+  return !check_sandbox(pod, sandboxes).change;
 }
 
 PodActions compute_pod_actions(const api::Pod& pod, const PodSeen& seen) {

@@ -77,7 +77,7 @@ bool is_sandbox_usable(const api::Pod& pod, const std::vector<Sandbox>& sandboxe
 /// to containers that are neither init containers nor sidecars.
 bool is_start_due(const api::Pod& pod, const api::Container& container, const Instance* newest);
 
-/// The newest instance of a container; null: there is none.
+/// The newest instance of a container; null: it has none.
 const Instance* find_newest(const std::vector<Instance>& instances, std::string_view name);
 
 }  // namespace spillway::containers

@@ -67,7 +67,7 @@ PodCondition containers_ready(const api::Pod& pod, const api::PodStatus& status)
   if (status.container_statuses.empty()) return condition(kType, false, kUnknownStatuses);
   std::vector<std::string> unknown;
   std::vector<std::string> unready;
-  const auto look = [&](const api::Container& container, const std::vector<api::ContainerStatus>& statuses) {
+  const auto check = [&](const api::Container& container, const std::vector<api::ContainerStatus>& statuses) {
     const api::ContainerStatus* found = find(statuses, container.name);
     if (found == nullptr) {
       unknown.push_back(container.name);
@@ -76,9 +76,9 @@ PodCondition containers_ready(const api::Pod& pod, const api::PodStatus& status)
     }
   };
   for (const api::Container& container : pod.spec.init_containers) {
-    if (api::is_sidecar(container)) look(container, status.init_container_statuses);
+    if (api::is_sidecar(container)) check(container, status.init_container_statuses);
   }
-  for (const api::Container& container : pod.spec.containers) look(container, status.container_statuses);
+  for (const api::Container& container : pod.spec.containers) check(container, status.container_statuses);
   if (status.phase == "Succeeded" && unknown.empty()) return condition(kType, false, "PodCompleted");
   if (status.phase == "Failed") return condition(kType, false, "PodFailed");
   std::string message = message_of(unknown, "unready", unready);

@@ -16,7 +16,7 @@ struct Tally {
   int waiting = 0;
   int stopped = 0;
   int succeeded = 0;
-  int restarting = 0;  // stopped ones that start again
+  int restarting = 0;  // stopped containers that start again
 };
 
 const api::ContainerStatus* find(std::span<const api::ContainerStatus> statuses, std::string_view name) {
@@ -104,22 +104,22 @@ std::string_view phase_of(const api::Pod& pod, std::span<const api::ContainerSta
   return all_succeeded ? "Succeeded" : "Failed";
 }
 
-PhaseTold settle_phase(const api::Pod& pod, const api::PodStatus& previous, std::string_view phase) {
+ReportedPhase resolve_phase(const api::Pod& pod, const api::PodStatus& previous, std::string_view phase) {
   const auto has_ended = [](std::string_view each) { return each == "Failed" || each == "Succeeded"; };
-  PhaseTold told{.phase = std::string(phase), .reason = {}, .message = {}};
-  if (!has_ended(told.phase)) {
+  ReportedPhase reported{.phase = std::string(phase), .reason = {}, .message = {}};
+  if (!has_ended(reported.phase)) {
     if (has_ended(previous.phase)) {
-      told.phase = previous.phase;
+      reported.phase = previous.phase;
     } else if (has_ended(pod.status.phase)) {
-      told.phase = pod.status.phase;
+      reported.phase = pod.status.phase;
     }
   }
-  if (told.phase == previous.phase) {
-    told.reason = previous.reason.empty() ? pod.status.reason : previous.reason;
-    told.message = previous.message.empty() ? pod.status.message : previous.message;
+  if (reported.phase == previous.phase) {
+    reported.reason = previous.reason.empty() ? pod.status.reason : previous.reason;
+    reported.message = previous.message.empty() ? pod.status.message : previous.message;
   }
-  if (has_ended(pod.status.phase)) told.phase = pod.status.phase;
-  return told;
+  if (has_ended(pod.status.phase)) reported.phase = pod.status.phase;
+  return reported;
 }
 
 }  // namespace spillway::containers

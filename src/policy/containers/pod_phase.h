@@ -25,14 +25,14 @@ std::string_view phase_of(const api::Pod& pod, std::span<const api::ContainerSta
 
 /// The phase to report, and its reason. A terminal phase is kept, whether this node or the API server has set it, and
 /// so is its reason. `previous`: the status that this node reported last.
-struct PhaseTold {
+struct ReportedPhase {
   std::string phase;
   std::string reason;
   std::string message;
 
-  friend bool operator==(const PhaseTold&, const PhaseTold&) = default;
+  friend bool operator==(const ReportedPhase&, const ReportedPhase&) = default;
 };
 
-PhaseTold settle_phase(const api::Pod& pod, const api::PodStatus& previous, std::string_view phase);
+ReportedPhase resolve_phase(const api::Pod& pod, const api::PodStatus& previous, std::string_view phase);
 
 }  // namespace spillway::containers

@@ -22,13 +22,13 @@ struct ProbeThresholds {
 
 /// The state of a container on which its probes depend.
 struct ProbedContainer {
-  std::string id;  // empty: it has not been made yet
+  std::string id;  // empty: the container does not exist yet
   bool running = false;
   bool ended = false;
-  Duration age{};               // since it started; counts while it runs
+  Duration age{};               // time since the container started, if it runs
   bool started = false;         // see is_started()
   bool never_restarts = false;  // no policy or rule starts it again once it has ended
-  bool pod_deleted = false;     // its deletion was requested
+  bool pod_deleted = false;     // the pod's deletion was requested
   bool pod_finished = false;    // Succeeded or Failed
 };
 
@@ -45,14 +45,14 @@ class ProbeRun {
   /// Takes over the result that an earlier agent had reached for this container. Without effect once a run of this one
   /// has counted.
   void resume(std::string container_id, ProbeResult result);
-  /// Decides if the container is to be probed now.
+  /// Decides if the container is probed now.
   Turn begin(const ProbedContainer& container);
   /// Counts the outcome of the probe that begin() started. True: the result has changed.
   bool finish(ProbeOutcome outcome);
 
   ProbeKind kind() const { return kind_; }
 
-  /// nullopt: this container has none yet.
+  /// nullopt: there is no result for this container yet.
   std::optional<ProbeResult> result_of(std::string_view container_id) const;
 
  private:
@@ -64,7 +64,7 @@ class ProbeRun {
   std::optional<ProbeResult> result_;
   ProbeResult last_ = ProbeResult::kUnknown;
   std::int64_t same_in_row_ = 0;
-  bool on_hold_ = false;  // until there is another container
+  bool on_hold_ = false;  // no probes until the container is replaced
 };
 
 /// A probe that could not be carried out is tried so often.

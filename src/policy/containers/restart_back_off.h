@@ -16,7 +16,7 @@ struct BackOffBounds {
   Duration longest = seconds(300);
 };
 
-/// The back-off of one container with one definition.
+/// The back-off between restarts of one container with one definition.
 class RestartBackOff {
  public:
   /// nullopt: it may be started now, and the next wait grows. Else how long a container waits from its end.

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view kRestart = "Restart";
 
-bool meets(const api::ExitCodeRequirement& requirement, std::int32_t exit_code) {
+bool matches(const api::ExitCodeRequirement& requirement, std::int32_t exit_code) {
   const bool listed = std::ranges::find(requirement.values, exit_code) != requirement.values.end();
   if (requirement.op == "In") return listed;
   return requirement.op == "NotIn" && !listed;
@@ -22,7 +22,7 @@ std::string_view restart_policy_of(const api::PodSpec& spec, const api::Containe
 
 const api::RestartRule* matching_rule(const api::Container& container, std::int32_t exit_code) {
   const auto found = std::ranges::find_if(container.restart_rules, [exit_code](const api::RestartRule& rule) {
-    return rule.exit_codes && meets(*rule.exit_codes, exit_code);
+    return rule.exit_codes && matches(*rule.exit_codes, exit_code);
   });
   return found == container.restart_rules.end() ? nullptr : &*found;
 }

@@ -16,7 +16,7 @@ inline constexpr std::string_view kRestartingAll = "RestartingAllContainers";
 /// The container's own policy, else that of its pod: Always, OnFailure or Never.
 std::string_view restart_policy_of(const api::PodSpec& spec, const api::Container& container);
 
-/// The first of the container's rules that the exit code meets; nullptr: none.
+/// The container's first rule that matches the exit code; nullptr: none.
 const api::RestartRule* matching_rule(const api::Container& container, std::int32_t exit_code);
 
 /// True if the container starts again after this exit: a matching rule decides before the policy, where the container

@@ -15,7 +15,7 @@ std::map<std::string, std::vector<std::string>> stop_order(const api::PodSpec& s
       if (list == &spec.containers) regular.push_back(container.name);
     }
   }
-  std::string later;  // the sidecar after this one
+  std::string later;  // name of the sidecar that follows
   for (const api::Container& container : spec.init_containers | std::views::reverse) {
     const bool serves = api::is_sidecar(container);
     if (running.contains(container.name)) {

@@ -31,7 +31,7 @@ bool unready_may_go(const api::PodDisruptionBudget& budget) {
   return budget.status.desired_healthy > 0 && budget.status.current_healthy >= budget.status.desired_healthy;
 }
 
-Passage judge(const PodStanding& pod, const api::PodDisruptionBudget& budget) {
+Passage decide(const PodStanding& pod, const api::PodDisruptionBudget& budget) {
   if (!pod.ready && unready_may_go(budget)) return Passage::kUnready;
   if (budget.status.observed_generation < budget.metadata.generation) return Passage::kNotCountedYet;
   if (budget.status.disruptions_allowed <= 0) return Passage::kExhausted;
@@ -95,7 +95,7 @@ Ruling decide_passage(const PodStanding& pod, std::span<const api::PodDisruption
   if (budgets.empty()) return {.passage = Passage::kNoBudget};
   if (budgets.size() > 1) return {.passage = Passage::kSeveralBudgets};
   const api::PodDisruptionBudget& budget = *budgets.front();
-  return {.passage = judge(pod, budget),
+  return {.passage = decide(pod, budget),
           .budget = budget.metadata.name,
           .desired_healthy = budget.status.desired_healthy,
           .current_healthy = budget.status.current_healthy,

@@ -20,7 +20,7 @@ struct BudgetCount {
   std::int64_t current_healthy = 0;  // ready, not terminating, not evicted a moment ago
   std::int64_t desired_healthy = 0;
 
-  /// None where there are no pods to be expected.
+  /// Disruptions that are allowed; 0 if no pods are expected.
   std::int64_t disruptions_allowed() const;
 
   friend bool operator==(const BudgetCount&, const BudgetCount&) = default;
@@ -44,15 +44,15 @@ struct PodStanding {
 };
 
 enum class Passage {
-  kUnprotected,  // not running yet or any more: no budget counts it
+  kUnprotected,  // the pod does not run (yet, or any more): no budget counts it
   kNoBudget,
   kUnready,  // the eviction spends nothing: the pod is not among the healthy ones
-  kSpends,   // the eviction spends one disruption
+  kSpends,   // the eviction uses up one disruption
   // refused
   kSeveralBudgets,
   kNotCountedYet,     // the budget's status belongs to an earlier spec
   kExhausted,         // no disruption is left
-  kTooManyUnsettled,  // too many evictions without a known result
+  kTooManyUnsettled,  // too many evictions whose result is unknown
 };
 
 /// "spends", "exhausted": stable.
@@ -71,7 +71,7 @@ struct Ruling {
   friend bool operator==(const Ruling&, const Ruling&) = default;
 };
 
-/// The most evictions of one budget that may be without a result.
+/// Maximum of evictions of one budget whose result is unknown.
 inline constexpr std::size_t kUnsettledMax = 2'000;
 
 /// `budgets`: all of the pod's namespace that select it.

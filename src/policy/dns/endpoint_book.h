@@ -24,7 +24,7 @@ namespace spillway::dns {
 
 /// A port that records can name.
 struct NamedPort {
-  std::string name;      // small letters; empty: it has no name of its own
+  std::string name;      // in lower case; empty: the endpoint has no name of its own
   std::string protocol;  // "tcp"
   std::uint16_t number = 0;
 
@@ -40,7 +40,7 @@ struct ReadyEndpoint {
   std::shared_ptr<const std::vector<NamedPort>> ports;
 };
 
-/// The endpoints of one Service.
+/// The ready endpoints of one Service.
 struct ReadyEndpoints {
   std::vector<ReadyEndpoint> by_host;        // by host, then address
   std::vector<api::IpAddress> v4_addresses;  // each once, in order

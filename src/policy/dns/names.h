@@ -14,7 +14,7 @@ namespace spillway::dns {
 /// ASCII letters become small, a point at the end is cut: the form in which names are compared.
 std::string plain_name(std::string_view name);
 
-/// `name` is `zone` or below it. Both are plain.
+/// True if `name` is `zone` or below it. Both are normalized.
 bool is_within(std::string_view name, std::string_view zone);
 
 /// The labels of `name` below `zone`, the last one first: {"svc", "shop", "web"}. `name` is within `zone`; both are

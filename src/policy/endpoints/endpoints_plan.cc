@@ -22,7 +22,7 @@ std::tuple<std::string, std::string> place_of(const api::EndpointAddress& addres
   return {std::move(octets), address.target ? address.target->uid : std::string{}};
 }
 
-/// The addresses behind one port, and whether each takes part.
+/// The addresses of one port, each with its target and its readiness.
 using Members = std::map<std::tuple<std::string, std::string>, std::pair<api::EndpointAddress, bool>>;
 
 Family family_of_endpoints(const api::Service& service, const api::Pod& pod) {
@@ -41,7 +41,7 @@ std::optional<api::EndpointAddress> address_of(const api::Service& service, cons
   return address;
 }
 
-/// nullopt: the one port of a headless Service without ports.
+/// The ports of a pod that the Service names; nullopt: the single entry of a headless Service without ports.
 std::vector<std::optional<api::EndpointPort>> ports_of_pod(const api::Service& service, const api::Pod& pod) {
   std::vector<std::optional<api::EndpointPort>> ports;
   if (service.ports.empty() && service.cluster_ip == "None") ports.emplace_back();
@@ -59,7 +59,7 @@ std::size_t count(const std::vector<api::EndpointSubset>& subsets, Addresses api
   return sum;
 }
 
-/// Cuts each list to its share of the room, rounded up, until the room is used up.
+/// Cuts each list of addresses to its share of the limit, rounded up.
 void share(std::vector<api::EndpointSubset>& subsets, Addresses api::EndpointSubset::* list, std::size_t room) {
   const std::size_t all = count(subsets, list);
   std::size_t left = room;
@@ -121,7 +121,7 @@ std::vector<api::EndpointSubset> repack(std::span<const api::EndpointSubset> giv
       add(port, subset.not_ready, false);
     }
   }
-  // Ports with the same members become one subset.
+  // Ports with the same addresses become one subset.
   std::vector<std::pair<const Members*, api::EndpointSubset>> groups;
   for (const auto& [port, members] : by_port) {
     auto group =

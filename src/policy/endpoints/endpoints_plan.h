@@ -26,7 +26,7 @@ inline constexpr std::string_view kEndpointController = "endpoint-controller";
 /// is ready in one subset and not ready in another of the same port is not ready.
 std::vector<api::EndpointSubset> repack(std::span<const api::EndpointSubset> subsets);
 
-/// One subset for each set of ports. `pods`: the pods that the Service selects.
+/// The subsets, one for each set of ports. `pods`: the pods that the Service selects.
 std::vector<api::EndpointSubset> subsets_of(const api::Service& service, std::span<const PodPtr> pods);
 
 /// The Endpoints to write; nullopt: `current` is up to date. `current` null: there is none yet.

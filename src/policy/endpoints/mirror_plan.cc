@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 2> kOwnAnnotations{"endpoints.kubernetes.
 
 /// The address type and the ports, in one order.
 using MirrorGroup = std::pair<std::string, std::vector<api::SlicePort>>;
-/// Orders by address, so that the same address appears once, then by its target.
+/// Sort key: the address, so that equal ones are merged, then the target.
 using MirrorKey = std::tuple<std::string, std::string, std::string>;
 using MirrorGroups = std::map<MirrorGroup, std::map<MirrorKey, api::SliceEndpoint>>;
 
@@ -69,7 +69,7 @@ void want(const api::EndpointSubset& subset, MirrorGroups& groups) {
   take(subset.not_ready, false);
 }
 
-/// All that the slices of these Endpoints have in common.
+/// The members that all slices of these Endpoints share.
 api::EndpointSlice mirror_frame(const api::Endpoints& endpoints, const MirrorGroup& group) {
   api::EndpointSlice slice;
   slice.metadata.generate_name = endpoints.metadata.name + "-";

@@ -24,7 +24,7 @@ bool is_mirrored(const api::Endpoints& endpoints, const api::Service* service);
 /// Present slices are overwritten in place.
 SlicePlan plan_mirror(const api::Endpoints& endpoints, std::span<const SlicePtr> slices);
 
-/// Addresses of these Endpoints beyond kMirroredPerSubset, which no slice has.
+/// Number of addresses beyond kMirroredPerSubset, which are in no slice.
 std::size_t unmirrored_addresses(const api::Endpoints& endpoints);
 
 }  // namespace spillway::endpoints

@@ -26,7 +26,7 @@ enum class Family : std::uint8_t { kIpv4, kIpv6 };
 std::string_view to_string(Family family);
 Family family_of(std::string_view address);
 
-/// True if it has a selector, and is not of type ExternalName.
+/// True if the Service has a selector, and is not of type ExternalName.
 bool has_selected_pods(const api::Service& service);
 bool selects(const api::Service& service, const api::StringMap& labels);
 bool is_headless(const api::Service& service);

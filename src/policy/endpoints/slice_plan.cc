@@ -1,5 +1,6 @@
 #include "policy/endpoints/slice_plan.h"
 
+#include "api/object/kind_id.h"
 #include "api/text/time_text.h"
 #include "policy/endpoints/digest_order.h"
 
@@ -20,7 +21,7 @@ using Ports = std::vector<api::SlicePort>;
 
 /// The identity of an endpoint: two with an equal one are the same endpoint, whatever else changed about it.
 using EndpointId = std::tuple<std::vector<std::string>, std::string, std::string, std::string>;
-/// The order decides which ones go into which slice.
+/// Wanted endpoints in the order in which slices are filled.
 using Wanted = std::map<EndpointId, api::SliceEndpoint>;
 
 constexpr std::array<std::string_view, 3> kOwnLabels{kServiceNameLabel, kManagedByLabel, kHeadlessLabel};
@@ -85,10 +86,10 @@ api::StringMap labels_of_service(api::StringMap labels) {
 
 bool is_owned_by(const api::EndpointSlice& slice, const api::Service& service) {
   const api::OwnerReference* owner = api::controller_of(slice.metadata);
-  return owner != nullptr && owner->uid == service.metadata.uid && owner->kind == api::Service::kKind;
+  return owner != nullptr && owner->uid == service.metadata.uid && api::kind_of(*owner) == api::kind_of<api::Service>();
 }
 
-/// The slices of one family.
+/// Plans the slices of one address family.
 class FamilyPlan {
  public:
   FamilyPlan(const SliceView& view, Family family, SlicePlan& out)
@@ -134,7 +135,7 @@ class FamilyPlan {
     }
   }
 
-  /// Slices with these ports, after this: every wanted endpoint is in one.
+  /// Fills slices with these ports, until each wanted endpoint is in one.
   void fill(const std::vector<SlicePtr>& existing, Wanted& wanted, const Ports& ports) {
     std::vector<SlicePtr> unchanged;
     Slices changed;
@@ -150,7 +151,7 @@ class FamilyPlan {
       }
     }
     for (api::EndpointSlice& slice : changed) {
-      slice.ports = ports;  // in their order
+      slice.ports = ports;  // ports in the order of the Service
       updated_.push_back(std::move(slice));
     }
     unchanged_.insert(unchanged_.end(), unchanged.begin(), unchanged.end());
@@ -227,12 +228,14 @@ class FamilyPlan {
         return remove_hints(slices);
       case HintMode::kSameZone:
         return hint_at_own_zone(slices);
+      case HintMode::kSameNode:
+        return hint_at_own_node(slices);
       case HintMode::kByCapacity:
         out_.hints[family_] = hint_by_capacity(slices, view_.zones);
     }
   }
 
-  /// One write where two would do the same.
+  /// Merges a deletion and a creation into one update.
   void replace_instead_of_deleting() {
     for (auto old = deleted_.begin(); old != deleted_.end() && !created_.empty();) {
       if (!is_owned_by(**old, view_.service)) {
@@ -248,7 +251,8 @@ class FamilyPlan {
   }
 
   void hand_over() {
-    const bool goes = view_.service.metadata.deletion_timestamp.has_value();  // its dependents are being collected
+    // the Service is being deleted, and its dependents with it
+    const bool goes = view_.service.metadata.deletion_timestamp.has_value();
     if (goes) created_.clear();
     for (Slices* slices : {&created_, &updated_}) {
       for (api::EndpointSlice& slice : *slices) stamp(slice);

@@ -33,7 +33,7 @@ struct SliceView {
   const api::Service& service;
   /// The pods that the Service selects, in the order of their keys.
   std::span<const PodPtr> pods;
-  /// nullptr: there is no such node.
+  /// the node of that name; nullptr: it does not exist
   std::function<const api::Node*(const std::string&)> node;
   /// The slices of the Service that are not being deleted, in the order of their keys.
   std::span<const SlicePtr> slices;
@@ -44,23 +44,23 @@ struct SliceView {
   ZoneShares zones = {};
 };
 
-/// Changes in the order in which they are to be made.
+/// The changes, in the order in which they must be written.
 struct SlicePlan {
   std::vector<api::EndpointSlice> created;  // with generateName
   std::vector<api::EndpointSlice> updated;
   std::vector<SlicePtr> deleted;
-  /// Nodes of pods that were left out because of them: there are none of these names.
+  /// Names of unknown nodes, whose pods were left out.
   std::vector<std::string> missing_nodes;
   /// Hints by family, if the Service requests hints by capacity.
   std::map<Family, HintsGiven> hints;
 
-  /// True if nothing has to be written.
+  /// True if there is nothing to write.
   bool empty() const { return created.empty() && updated.empty() && deleted.empty(); }
 };
 
 /// The families that a Service has slices of.
 std::vector<Family> families_of(const api::Service& service);
-/// The labels that its slices have.
+/// The labels of a Service's slices.
 api::StringMap slice_labels(const api::Service& service);
 
 SlicePlan plan_slices(const SliceView& view);

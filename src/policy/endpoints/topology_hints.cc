@@ -78,7 +78,7 @@ std::int64_t least_for(double share, std::int64_t endpoints) {
   return static_cast<std::int64_t>(std::ceil(share * static_cast<double>(endpoints) * (1 / (1 + kOverload))));
 }
 
-/// Empty: more are needed than there are.
+/// The allocation per zone; empty: more endpoints are needed than exist.
 Allocations allocations_of(std::int64_t endpoints, const ZoneShares& shares) {
   Allocations allocations;
   std::int64_t least_sum = 0;
@@ -126,7 +126,7 @@ Amounts::iterator largest(Amounts& amounts) {
   return best;
 }
 
-/// The number of endpoints that each zone gives away, and that each receives.
+/// The numbers of endpoints that each zone gives to others, and receives.
 struct Moves {
   EndpointsByZone giving;
   EndpointsByZone receiving;
@@ -154,7 +154,7 @@ Moves moves_between(const Allocations& allocations, const EndpointsByZone& given
   }
 }
 
-/// Takes one of the first zone that has any left.
+/// Takes an endpoint of the first zone that has any left.
 std::optional<std::string> take_one(EndpointsByZone& zones) {
   if (zones.empty()) return std::nullopt;
   const auto first = zones.begin();
@@ -177,11 +177,25 @@ void carry_out(Moves moves, HintedSlices& slices, EndpointsByZone& given) {
   });
 }
 
-/// Moves slices whose hints are the same as before back from updated to unchanged.
+/// Moves slices whose hints are the same as before from updated to unchanged.
 void take_back_equal(HintedSlices& slices, const std::vector<SlicePtr>& before) {
   for (const SlicePtr& slice : before) {
     if (std::erase(slices.updated, *slice) > 0) slices.unchanged.push_back(slice);
   }
+}
+
+/// Hints of ready endpoints by `hints_of`; the others have none.
+template <typename HintsOf>
+void hint_each(HintedSlices& slices, const HintsOf& hints_of) {
+  const auto wanted = [&](const api::SliceEndpoint& endpoint) {
+    return is_ready(endpoint) ? hints_of(endpoint) : api::Json();
+  };
+  move_wrong(slices, [&](const api::EndpointSlice& slice) {
+    return std::ranges::all_of(slice.endpoints, [&](const api::SliceEndpoint& endpoint) {
+      return !is_ready(endpoint) || endpoint.hints == wanted(endpoint);
+    });
+  });
+  each_written(slices, [&](api::SliceEndpoint& endpoint) { endpoint.hints = wanted(endpoint); });
 }
 
 struct Ready {
@@ -189,7 +203,7 @@ struct Ready {
   bool zones_known = true;
 };
 
-void note(const api::EndpointSlice& slice, Ready& ready) {
+void count_ready(const api::EndpointSlice& slice, Ready& ready) {
   for (const api::SliceEndpoint& endpoint : slice.endpoints) {
     if (!is_ready(endpoint)) continue;
     ++ready.count;
@@ -213,7 +227,10 @@ HintMode hint_mode(const api::Service& service) {
     if (mode->second == "Auto" || mode->second == "auto") return HintMode::kByCapacity;
     break;
   }
-  return service.traffic_distribution == "PreferClose" ? HintMode::kSameZone : HintMode::kNone;
+  if (service.traffic_distribution == "PreferSameNode") return HintMode::kSameNode;
+  const bool same_zone =
+      service.traffic_distribution == "PreferClose" || service.traffic_distribution == "PreferSameZone";
+  return same_zone ? HintMode::kSameZone : HintMode::kNone;
 }
 
 void ZoneCapacity::add(const api::Node& node) {
@@ -264,15 +281,19 @@ void remove_hints(HintedSlices slices) {
 }
 
 void hint_at_own_zone(HintedSlices slices) {
-  const auto wanted = [](const api::SliceEndpoint& endpoint) {
-    return is_ready(endpoint) && has_zone(endpoint) ? hints_for(*endpoint.zone) : api::Json();
-  };
-  move_wrong(slices, [&](const api::EndpointSlice& slice) {
-    return std::ranges::all_of(slice.endpoints, [&](const api::SliceEndpoint& endpoint) {
-      return !is_ready(endpoint) || endpoint.hints == wanted(endpoint);
-    });
+  hint_each(slices, [](const api::SliceEndpoint& endpoint) {
+    return has_zone(endpoint) ? hints_for(*endpoint.zone) : api::Json();
   });
-  each_written(slices, [&](api::SliceEndpoint& endpoint) { endpoint.hints = wanted(endpoint); });
+}
+
+void hint_at_own_node(HintedSlices slices) {
+  hint_each(slices, [](const api::SliceEndpoint& endpoint) {
+    api::Json hints = has_zone(endpoint) ? hints_for(*endpoint.zone) : api::Json();
+    if (endpoint.node_name && !endpoint.node_name->empty()) {
+      hints["forNodes"] = api::Json::array({api::Json::object({{"name", *endpoint.node_name}})});
+    }
+    return hints;
+  });
 }
 
 HintsGiven hint_by_capacity(HintedSlices slices, const ZoneShares& shares) {
@@ -281,9 +302,9 @@ HintsGiven hint_by_capacity(HintedSlices slices, const ZoneShares& shares) {
   }
   Ready ready;
   for (const Slices* written : {&slices.created, &slices.updated}) {
-    for (const api::EndpointSlice& slice : *written) note(slice, ready);
+    for (const api::EndpointSlice& slice : *written) count_ready(slice, ready);
   }
-  for (const SlicePtr& slice : slices.unchanged) note(*slice, ready);
+  for (const SlicePtr& slice : slices.unchanged) count_ready(*slice, ready);
   const std::string counts = fmt::format(" ({} endpoints, {} zones)", ready.count, shares.size());
   if (ready.count < static_cast<std::int64_t>(shares.size())) {
     return refuse(slices, "Insufficient number of endpoints" + counts);

@@ -1,8 +1,8 @@
 // Computes topology hints, the zones that each endpoint of a Service serves: those of their own zone
-// (trafficDistribution PreferClose), or shared out by the CPU of the nodes of each zone (topology-mode Auto), where no
-// zone may get so few that its endpoints carry a fifth more than their share. Thread: any (pure). Bounds: those of the
-// slices. Source: Kubernetes docs, "Topology Aware Routing", "Service", traffic distribution; KEP-2433, KEP-4444;
-// Kubernetes 1.32.
+// (trafficDistribution PreferSameZone, PreferClose, PreferSameNode), or shared out by the CPU of the nodes of each zone
+// (topology-mode Auto), where no zone may get so few that its endpoints carry a fifth more than their share. Thread:
+// any (pure). Bounds: those of the slices. Source: Kubernetes docs, "Topology Aware Routing", "Service", traffic
+// distribution; KEP-2433, KEP-4444; Kubernetes 1.32.
 #pragma once
 
 #include "api/object/endpoints.h"
@@ -19,7 +19,7 @@
 
 namespace spillway::endpoints {
 
-enum class HintMode : std::uint8_t { kNone, kSameZone, kByCapacity };
+enum class HintMode : std::uint8_t { kNone, kSameZone, kSameNode, kByCapacity };
 
 /// The annotation `service.kubernetes.io/topology-mode` takes precedence over the field, and its older name over both.
 HintMode hint_mode(const api::Service& service);
@@ -60,9 +60,12 @@ void remove_hints(HintedSlices slices);
 /// Sets the hint of each ready endpoint to its own zone, if it has one.
 void hint_at_own_zone(HintedSlices slices);
 
+/// Hints each endpoint at its zone, and at its node, if it has one.
+void hint_at_own_node(HintedSlices slices);
+
 struct HintsGiven {
   EndpointsByZone by_zone;
-  std::string refused;  // why there are no hints, in upstream's words; empty: there are
+  std::string refused;  // the reason why there are no hints, in upstream's words; empty: there are
 };
 
 /// Sets hints for all ready endpoints, or for none. A slice that need not change keeps its hints.

@@ -17,8 +17,8 @@ namespace spillway::endpoints {
 class TriggerTimes {
  public:
   /// The first of the times that are later than at the last look. nullopt: nothing happened that has a time.
-  std::optional<WallTime> look(const std::string& service_key, const api::Service& service,
-                               std::span<const workloads::PodPtr> pods);
+  std::optional<WallTime> observe(const std::string& service_key, const api::Service& service,
+                                  std::span<const workloads::PodPtr> pods);
 
   void forget(const std::string& service_key) { seen_.erase(service_key); }
 

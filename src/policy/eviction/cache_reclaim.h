@@ -12,7 +12,7 @@ namespace spillway::eviction {
 
 enum class Relief : std::uint8_t { kOff, kOn };
 
-/// Page cache to be reclaimed from the cgroup of a pod.
+/// An order to reclaim page cache from the cgroup of a pod.
 struct CacheReclaim {
   std::string uid;
   Bytes bytes;

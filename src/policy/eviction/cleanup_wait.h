@@ -15,7 +15,7 @@ struct CleanupWait {
   Duration limit = seconds(30);
 
   /// Finished in time wins over the limit.
-  WaitState judge(Cleanup pods, Instant now) const {
+  WaitState evaluate(Cleanup pods, Instant now) const {
     if (pods == Cleanup::kFinished) return WaitState::kOver;
     return now - since >= limit ? WaitState::kTimedOut : WaitState::kWaiting;
   }

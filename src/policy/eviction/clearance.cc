@@ -24,7 +24,7 @@ std::partial_ordering compare_amounts(const Threshold& a, const Threshold& b, co
   return *amount <=> *other;
 }
 
-/// NaN is never met, and an amount of nothing neither.
+/// False for thresholds that are never reached: NaN, and an amount of zero.
 bool can_act(const Threshold& threshold) {
   const auto* share = std::get_if<Fraction>(&threshold.value);
   return share == nullptr || share->share > 0;
@@ -37,12 +37,12 @@ DiskPart disk_part(Signal signal) {
   return to_string(signal).ends_with(".available") ? DiskPart::kBytes : DiskPart::kInodes;
 }
 
-/// True for two signals of the same resource: if one is short, so is the other.
+/// True for two signals of the same resource, which run short together.
 bool run_short_together(Signal a, Signal b) {
   return a == b || (disk_part(a) != DiskPart::kNone && disk_part(a) == disk_part(b));
 }
 
-bool comes_first(const Threshold& ours, const Threshold& theirs, const Capacities& capacities) {
+bool acts_first(const Threshold& ours, const Threshold& theirs, const Capacities& capacities) {
   const std::partial_ordering amounts = compare_amounts(ours, theirs, capacities);
   if (theirs.is_hard()) return amounts > 0;
   if (ours.is_hard()) return true;
@@ -57,7 +57,7 @@ std::optional<Overlap> find_overlap(std::span<const Threshold> ours, std::span<c
   for (const Threshold& mine : ours) {
     if (!can_act(mine)) continue;
     for (const Threshold& other : theirs) {
-      if (!run_short_together(mine.signal, other.signal) || !can_act(other) || comes_first(mine, other, capacities))
+      if (!run_short_together(mine.signal, other.signal) || !can_act(other) || acts_first(mine, other, capacities))
         continue;
       return Overlap{mine, other};
     }

@@ -12,9 +12,9 @@ std::vector<Condition> ConditionSet::list() const {
   return held;
 }
 
-ConditionSet conditions_of(std::span<const Threshold> met) {
+ConditionSet conditions_of(std::span<const Threshold> crossed) {
   ConditionSet observed;
-  for (const Threshold& threshold : met) observed.insert(condition_of(threshold.signal));
+  for (const Threshold& threshold : crossed) observed.insert(condition_of(threshold.signal));
   return observed;
 }
 

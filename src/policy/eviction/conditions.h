@@ -32,7 +32,7 @@ class ConditionSet {
 };
 
 /// The conditions of the thresholds' signals, soft ones included from their first moment.
-ConditionSet conditions_of(std::span<const Threshold> met);
+ConditionSet conditions_of(std::span<const Threshold> crossed);
 
 /// The time at which each condition was last observed.
 class ConditionClock {

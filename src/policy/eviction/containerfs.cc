@@ -29,7 +29,8 @@ DerivedThresholds derive_containerfs(std::vector<Threshold> configured, StorageL
   const std::pair<Signal, Signal> pairs[] = {
       {Signal::kContainerFsAvailable, from_image_fs ? Signal::kImageFsAvailable : Signal::kNodeFsAvailable},
       {Signal::kContainerFsInodesFree, from_image_fs ? Signal::kImageFsInodesFree : Signal::kNodeFsInodesFree}};
-  std::size_t last_replaced = 0;  // one past its position: only the last one in the list is reported
+  // position behind the last replaced threshold; only the last one in the list is reported
+  std::size_t last_replaced = 0;
   for (const Kind kind : {Kind::kHard, Kind::kSoft}) {
     for (const auto& [target, source] : pairs) {
       const std::optional<std::size_t> existing = find_last(list, target, kind);

@@ -58,11 +58,11 @@ Reason about_signal(ReasonCode code, Signal signal) {
   return {code, {{"signal", std::string(to_string(signal))}}};
 }
 
-/// One reason for each threshold that is not met, and why.
-void record_unmet(Decision& decision, const PassState& state, std::span<const Threshold> met,
+/// Records, for each threshold that is not reached, the reason.
+void record_unmet(Decision& decision, const PassState& state, std::span<const Threshold> crossed,
                   const Observations& seen) {
   for (const Threshold& threshold : state.thresholds) {
-    if (contains(met, threshold)) continue;
+    if (contains(crossed, threshold)) continue;
     const ReasonCode code = seen[threshold.signal] ? ReasonCode::kThresholdNotMet : ReasonCode::kObservationMissing;
     decision.reasons.push_back(threshold_reason(code, threshold, seen));
   }
@@ -124,23 +124,23 @@ PassResult observe_pressure_of(const PassConfig& config, PassState previous, con
 
   // 1. The met thresholds: those that are crossed now, and those crossed before until their minimum is reclaimed too.
   const Observations seen = observe(summary, config.memory_estimator);
-  std::vector<Threshold> met = thresholds_met(state.thresholds, seen, Reclaim::kWithout);
-  if (!state.met_before.empty()) {
-    met = merge_thresholds(std::move(met), thresholds_met(state.met_before, seen, Reclaim::kWithMinimum));
+  std::vector<Threshold> crossed = thresholds_met(state.thresholds, seen, Reclaim::kWithout);
+  if (!state.crossed_before.empty()) {
+    crossed = merge_thresholds(std::move(crossed), thresholds_met(state.crossed_before, seen, Reclaim::kWithMinimum));
   }
 
   // 2. What follows for the node at once: graces of soft thresholds begin and end, conditions begin, and end only after
   //    the transition period.
-  state.grace.update(met, now.mono);
-  state.condition_clock.observe(conditions_of(met), now.mono);
+  state.grace.update(crossed, now.mono);
+  state.condition_clock.observe(conditions_of(crossed), now.mono);
   state.conditions = state.condition_clock.reported(now.mono, config.pressure_transition_period);
-  result.past_grace = state.grace.past_grace(met, now.mono);
-  state.met_before = result.past_grace;
+  result.past_grace = state.grace.past_grace(crossed, now.mono);
+  state.crossed_before = result.past_grace;
 
   // 3. Thresholds may act if their grace is over, and they have been observed anew since the last eviction. The
   // decision has a reason for every threshold, whether it acts or not.
   std::vector<Threshold> fresh;
-  for (const Threshold& threshold : met) {
+  for (const Threshold& threshold : crossed) {
     if (!contains(result.past_grace, threshold)) {
       result.decision.reasons.push_back(threshold_reason(ReasonCode::kGraceNotOver, threshold, seen));
     } else if (!is_fresh(threshold.signal, seen, state.last)) {
@@ -151,10 +151,10 @@ PassResult observe_pressure_of(const PassConfig& config, PassState previous, con
     }
   }
   state.last = seen;
-  record_unmet(result.decision, state, met, seen);
+  record_unmet(result.decision, state, crossed, seen);
   record_postponed(result.decision, config, state);
   record_estimates(result.decision, config, state, summary, Estimates::kThatDisagree);
-  if (!met.empty()) result.decision.verdict = policy::Verdict::kWaits;
+  if (!crossed.empty()) result.decision.verdict = policy::Verdict::kWaits;
 
   // 4. Pods beyond their own limits of local storage go first, without ranking; a pass with such a victim ends here.
   if (config.local_storage_limits == LocalStorageLimits::kEnforced && state.layout) {
@@ -163,7 +163,7 @@ PassResult observe_pressure_of(const PassConfig& config, PassState previous, con
   }
   // 5. The most urgent threshold acts alone. The node frees what it can for it before choose_victim() takes a pod.
   if (fresh.empty()) {
-    if (met.empty()) result.decision.reasons.push_back({ReasonCode::kNoThresholdMet, {}});
+    if (crossed.empty()) result.decision.reasons.push_back({ReasonCode::kNoThresholdMet, {}});
     return result;
   }
   std::ranges::sort(fresh, [&](const Threshold& a, const Threshold& b) { return urgency(a, b, seen) < 0; });
@@ -184,14 +184,14 @@ void choose_victim_of(const PassConfig& config, PassResult& result, std::span<co
   Decision& decision = result.decision;
   if (after != nullptr) {
     const Observations seen = observe(*after, config.memory_estimator);
-    const std::vector<Threshold> met = thresholds_met(result.state.thresholds, seen, Reclaim::kWithMinimum);
-    if (met.empty()) {
+    const std::vector<Threshold> crossed = thresholds_met(result.state.thresholds, seen, Reclaim::kWithMinimum);
+    if (crossed.empty()) {
       decision.reasons.push_back(about_signal(ReasonCode::kReclaimSufficed, signal));
       decision.verdict = policy::Verdict::kActs;
       decision.action = "reclaim";
       return;
     }
-    for (const Threshold& threshold : met) {
+    for (const Threshold& threshold : crossed) {
       decision.reasons.push_back(threshold_reason(ReasonCode::kReclaimFellShort, threshold, seen));
     }
   }
@@ -199,20 +199,21 @@ void choose_victim_of(const PassConfig& config, PassResult& result, std::span<co
     decision.reasons.push_back(about_signal(ReasonCode::kNoCandidate, signal));
     return;
   }
-  JudgedRanking judged = judge_ranking(signal, result.state.layout.value_or(StorageLayout{}), pods, kCandidatesMax);
-  decision.candidates = std::move(judged.candidates);
+  EvaluatedRanking ranking =
+      evaluate_ranking(signal, result.state.layout.value_or(StorageLayout{}), pods, kCandidatesMax);
+  decision.candidates = std::move(ranking.candidates);
   decision.candidates_total = static_cast<std::int64_t>(pods.size());
   for (const Threshold& threshold : pending.fresh) {
     if (const auto& time = pending.seen[threshold.signal]->time) {
       result.stats_ages.emplace_back(threshold.signal, now.wall - *time);
     }
   }
-  if (judged.victim.pod == nullptr) {
+  if (ranking.victim.pod == nullptr) {
     decision.reasons.push_back(about_signal(ReasonCode::kNoCandidate, signal));
     return;
   }
-  const api::Pod& pod = *judged.victim.pod;
-  EvictionMessage message = eviction_message(resource_of(signal), judged.victim, pending.fresh, pending.seen);
+  const api::Pod& pod = *ranking.victim.pod;
+  EvictionMessage message = eviction_message(resource_of(signal), ranking.victim, pending.fresh, pending.seen);
   decision.verdict = policy::Verdict::kActs;
   decision.subject = subject_of(pod);
   decision.message = message.text;
@@ -236,8 +237,8 @@ PassResult observe_pressure(const PassConfig& config, PassState state, const api
 
 bool pass_quietly(const PassConfig& config, PassState& state, const Observations& seen, const api::Summary& summary,
                   std::span<const api::Pod* const> active, Now now) {
-  const auto met = [&](const Threshold& threshold) { return is_met(threshold, seen, Reclaim::kWithout); };
-  if (!state.met_before.empty() || std::ranges::any_of(state.thresholds, met)) return false;
+  const auto crossed = [&](const Threshold& threshold) { return is_met(threshold, seen, Reclaim::kWithout); };
+  if (!state.crossed_before.empty() || std::ranges::any_of(state.thresholds, crossed)) return false;
   if (state.condition_clock.reported(now.mono, config.pressure_transition_period) != state.conditions) return false;
   if (config.local_storage_limits == LocalStorageLimits::kEnforced && state.layout &&
       !find_storage_violations(join_stats(active, summary.pods), *state.layout).empty()) {
@@ -273,23 +274,23 @@ Decision decision_about(const EvictPod& action, const Decision& pass) {
   return decision;
 }
 
-Decision standing(const PassConfig& config, const PassState& state, const api::Summary& summary,
-                  std::span<const api::Pod* const> active, Signal signal, Now now) {
+Decision current_decision(const PassConfig& config, const PassState& state, const api::Summary& summary,
+                          std::span<const api::Pod* const> active, Signal signal, Now now) {
   Decision decision = begin_decision(config, now);
   const Observations seen = observe(summary, config.memory_estimator);
-  const std::vector<Threshold> met = thresholds_met(state.thresholds, seen, Reclaim::kWithout);
-  for (const Threshold& threshold : met) {
+  const std::vector<Threshold> crossed = thresholds_met(state.thresholds, seen, Reclaim::kWithout);
+  for (const Threshold& threshold : crossed) {
     const bool past = state.grace.past_grace(std::span(&threshold, 1), now.mono).size() == 1;
     decision.reasons.push_back(
         threshold_reason(past ? ReasonCode::kThresholdMet : ReasonCode::kGraceNotOver, threshold, seen));
   }
-  record_unmet(decision, state, met, seen);
+  record_unmet(decision, state, crossed, seen);
   record_postponed(decision, config, state);
   record_estimates(decision, config, state, summary, Estimates::kAll);
-  if (met.empty()) decision.reasons.push_back({ReasonCode::kNoThresholdMet, {}});
-  decision.verdict = met.empty() ? policy::Verdict::kRests : policy::Verdict::kWaits;
+  if (crossed.empty()) decision.reasons.push_back({ReasonCode::kNoThresholdMet, {}});
+  decision.verdict = crossed.empty() ? policy::Verdict::kRests : policy::Verdict::kWaits;
   const std::vector<MeasuredPod> pods = join_stats(active, summary.pods);
-  decision.candidates = judge_ranking(signal, state.layout.value_or(StorageLayout{}), pods, pods.size()).candidates;
+  decision.candidates = evaluate_ranking(signal, state.layout.value_or(StorageLayout{}), pods, pods.size()).candidates;
   decision.candidates_total = static_cast<std::int64_t>(pods.size());
   return decision;
 }

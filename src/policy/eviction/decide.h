@@ -36,14 +36,14 @@ struct PassConfig {
   std::string node;  // in whose name decisions are made
 };
 
-/// The state that one pass hands to the next.
+/// State that is carried from one pass to the next.
 struct PassState {
   std::optional<StorageLayout> layout;
   std::vector<Threshold> thresholds;  // with containerfs derived; valid after adopt_layout() or postpone_layout()
   GraceTracker grace;
   ConditionClock condition_clock;
-  ConditionSet conditions;            // reported
-  std::vector<Threshold> met_before;  // past grace in the last pass
+  ConditionSet conditions;                // reported
+  std::vector<Threshold> crossed_before;  // past grace in the last pass
   Observations last;
 };
 
@@ -67,7 +67,7 @@ struct EvictPod {
   friend bool operator==(const EvictPod&, const EvictPod&) = default;
 };
 
-/// A threshold wants a pod to go, unless the node can free enough by itself first.
+/// A threshold that requires an eviction, unless the node frees enough by itself first.
 struct PendingEviction {
   Threshold acting;
   std::vector<Threshold> fresh;  // all that may act in this pass, most urgent first
@@ -78,9 +78,9 @@ struct PendingEviction {
 
 struct PassResult {
   PassState state;
-  std::vector<EvictPod> actions;      // one for a threshold; one for each pod over a limit of local storage
+  std::vector<EvictPod> actions;      // one for a threshold; or one for each pod above a limit of local storage
   policy::Decision decision;          // with the reasons for acting or not
-  std::vector<Threshold> past_grace;  // met and past grace, whether or not their observation is new
+  std::vector<Threshold> past_grace;  // reached, and past the grace period, whether or not their observation is new
   std::optional<PendingEviction> pending;
   std::string node_event;                               // message of EvictionThresholdMet; empty: none
   std::vector<std::pair<Signal, Duration>> stats_ages;  // the age of the statistics on which a ranking is based
@@ -108,7 +108,7 @@ policy::Decision decision_about(const EvictPod& action, const policy::Decision& 
 
 /// The state between passes, for a user who asks why nothing is evicted: every threshold with its numbers, and the
 /// order in which all pods would be evicted if `signal` ran short. Changes nothing.
-policy::Decision standing(const PassConfig& config, const PassState& state, const api::Summary& summary,
-                          std::span<const api::Pod* const> active, Signal signal, Now now);
+policy::Decision current_decision(const PassConfig& config, const PassState& state, const api::Summary& summary,
+                                  std::span<const api::Pod* const> active, Signal signal, Now now);
 
 }  // namespace spillway::eviction

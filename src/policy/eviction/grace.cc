@@ -4,16 +4,16 @@
 
 namespace spillway::eviction {
 
-void GraceTracker::update(std::span<const Threshold> met, Instant now) {
+void GraceTracker::update(std::span<const Threshold> crossed, Instant now) {
   std::vector<std::pair<Threshold, Instant>> next;
-  next.reserve(met.size());
-  for (const Threshold& threshold : met) next.emplace_back(threshold, first_observed(threshold).value_or(now));
+  next.reserve(crossed.size());
+  for (const Threshold& threshold : crossed) next.emplace_back(threshold, first_observed(threshold).value_or(now));
   first_observed_ = std::move(next);
 }
 
-std::vector<Threshold> GraceTracker::past_grace(std::span<const Threshold> met, Instant now) const {
+std::vector<Threshold> GraceTracker::past_grace(std::span<const Threshold> crossed, Instant now) const {
   std::vector<Threshold> past;
-  for (const Threshold& threshold : met) {
+  for (const Threshold& threshold : crossed) {
     if (now - first_observed(threshold).value_or(now) >= threshold.grace_period) past.push_back(threshold);
   }
   return past;

@@ -16,9 +16,9 @@ namespace spillway::eviction {
 class GraceTracker {
  public:
   /// Thresholds in `met` keep the time at which they were first seen, or start now; all others lose theirs.
-  void update(std::span<const Threshold> met, Instant now);
+  void update(std::span<const Threshold> crossed, Instant now);
   /// The thresholds of `met` that have held for their grace period.
-  std::vector<Threshold> past_grace(std::span<const Threshold> met, Instant now) const;
+  std::vector<Threshold> past_grace(std::span<const Threshold> crossed, Instant now) const;
   std::optional<Instant> first_observed(const Threshold& threshold) const;
   void restore(const Threshold& threshold, Instant first_observed);
   /// The time at which the next tracked threshold ends its grace; nullopt: none is waiting.

@@ -15,7 +15,7 @@
 
 namespace spillway::eviction {
 
-/// One estimator's answer, and whether a memory.available threshold is met by it.
+/// The amount by one estimator, and whether it reaches a memory.available threshold.
 struct MemoryEstimate {
   MemoryEstimator by{};
   std::int64_t available_bytes = 0;

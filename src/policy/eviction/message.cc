@@ -37,7 +37,7 @@ std::string join(std::string list, std::string_view next) {
   return list;
 }
 
-/// The sentence about a pod with a memory request for the whole of it.
+/// Adds the sentence about a pod with a memory request for the pod as a whole.
 void add_whole_pod(std::string_view resource, const MeasuredPod& victim, EvictionMessage& message) {
   if (resource != "memory" || !victim.stats->memory || !victim.stats->memory->working_set_bytes) return;
   const api::Quantity* request = api::pod_level_request(victim.pod->spec, resource);

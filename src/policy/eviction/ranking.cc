@@ -54,7 +54,7 @@ std::vector<Rank> sorted(std::vector<Rank> ranks) {
   return in_order;
 }
 
-/// A rank with what every kind of it has.
+/// A ranking key with the parts that all kinds of ranking share.
 template <typename Rank>
 Rank& add_rank(std::vector<Rank>& ranks, const MeasuredPod& measured) {
   Rank& rank = ranks.emplace_back();
@@ -71,16 +71,17 @@ std::vector<MeasuredPod> join_stats(std::span<const api::Pod* const> pods, std::
   std::vector<const api::PodStats*> by_uid;
   by_uid.reserve(stats.size());
   for (const api::PodStats& each : stats) by_uid.push_back(&each);
-  // Hosts list statistics by uid: then there is nothing to sort.
+  // Statistics are usually sorted by uid already.
   if (!std::ranges::is_sorted(by_uid, {}, uid_of)) {
     std::ranges::sort(by_uid, [](const api::PodStats* a, const api::PodStats* b) {
       if (const auto c = a->uid <=> b->uid; c != 0) return c < 0;
-      return a < b;  // equal elements of one list: by address
+      return a < b;  // equal elements are of one list: ordered by address
     });
   }
   std::vector<MeasuredPod> joined;
   joined.reserve(pods.size());
-  auto expected = by_uid.begin();  // behind the last one found: correct if pods are ordered by uid too
+  // position behind the last match: the next lookup begins there, since pods are usually ordered by uid, too
+  auto expected = by_uid.begin();
   for (const api::Pod* pod : pods) {
     const std::string& uid = pod->metadata.uid;
     auto found = expected;

@@ -19,14 +19,14 @@ bool goes_before(const MemoryStanding& a, const MemoryStanding& b) noexcept {
 
 }  // namespace
 
-MemoryStanding standing_of(const api::Pod& pod) {
+MemoryStanding memory_standing_of(const api::Pod& pod) {
   const api::Quantity request = api::agent_request(pod.spec, "memory");
-  MemoryStanding standing;
-  standing.spared = api::is_critical(pod);
-  standing.priority = api::priority_of(pod);
-  standing.request_bytes = request.value();  // rounded up
-  if (api::Quantity::of_units(standing.request_bytes) > request) --standing.request_bytes;
-  return standing;
+  MemoryStanding known;
+  known.spared = api::is_critical(pod);
+  known.priority = api::priority_of(pod);
+  known.request_bytes = request.value();  // rounded up
+  if (api::Quantity::of_units(known.request_bytes) > request) --known.request_bytes;
+  return known;
 }
 
 std::optional<std::size_t> first_for_memory(std::span<const MemoryStanding> pods) noexcept {
@@ -38,7 +38,7 @@ std::optional<std::size_t> first_for_memory(std::span<const MemoryStanding> pods
   return first;
 }
 
-std::optional<std::int64_t> met_below(const Threshold& threshold, std::int64_t capacity, Reclaim reclaim) {
+std::optional<std::int64_t> crossed_below(const Threshold& threshold, std::int64_t capacity, Reclaim reclaim) {
   std::optional<api::Quantity> limit = amount_of(threshold.value, capacity);
   if (!limit) return std::nullopt;
   if (reclaim == Reclaim::kWithMinimum && threshold.min_reclaim) {

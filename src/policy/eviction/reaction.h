@@ -13,7 +13,7 @@
 
 namespace spillway::eviction {
 
-/// One pod as the memory ranking sees it.
+/// The data of one pod that the memory ranking needs.
 struct MemoryStanding {
   bool measured = false;  // false: no statistics at all
   bool spared = false;    // critical: never evicted
@@ -22,14 +22,14 @@ struct MemoryStanding {
   std::int64_t working_set_bytes = 0;
 };
 
-/// The parts of the pod's ranking key that are known before any measurement.
-MemoryStanding standing_of(const api::Pod& pod);
+/// The parts of the pod's ranking key that are known without a measurement.
+MemoryStanding memory_standing_of(const api::Pod& pod);
 
 /// Index of the pod that would be evicted for lack of memory; nullopt: all are spared. Ties go to the lower index, so
 /// list pods by namespace, name and uid.
 std::optional<std::size_t> first_for_memory(std::span<const MemoryStanding> pods) noexcept;
 
 /// The threshold is met while that much or more is not available: available < result. nullopt: never met.
-std::optional<std::int64_t> met_below(const Threshold& threshold, std::int64_t capacity, Reclaim reclaim);
+std::optional<std::int64_t> crossed_below(const Threshold& threshold, std::int64_t capacity, Reclaim reclaim);
 
 }  // namespace spillway::eviction

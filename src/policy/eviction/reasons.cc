@@ -60,23 +60,23 @@ Reason pod_reason(ReasonCode code, const Rank& rank, Signal signal) {
 }
 
 template <typename Rank>
-JudgedRanking judge(const std::vector<Rank>& ranks, Signal signal, std::size_t candidates_max) {
-  JudgedRanking judged;
+EvaluatedRanking evaluate(const std::vector<Rank>& ranks, Signal signal, std::size_t candidates_max) {
+  EvaluatedRanking result;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const Rank& rank = ranks[i];
     const bool spared = api::is_critical(*rank.measured.pod);
-    const bool chosen = !spared && judged.victim.pod == nullptr;
-    if (chosen) judged.victim = rank.measured;
-    if (judged.candidates.size() >= candidates_max && !chosen) {
-      if (judged.victim.pod != nullptr) break;
+    const bool chosen = !spared && result.victim.pod == nullptr;
+    if (chosen) result.victim = rank.measured;
+    if (result.candidates.size() >= candidates_max && !chosen) {
+      if (result.victim.pod != nullptr) break;
       continue;
     }
     const ReasonCode code =
         spared ? ReasonCode::kCriticalPodSpared : (chosen ? ReasonCode::kRankedFirst : ReasonCode::kRankedLater);
-    judged.candidates.push_back({subject_of(*rank.measured.pod), pod_reason(code, rank, signal),
+    result.candidates.push_back({subject_of(*rank.measured.pod), pod_reason(code, rank, signal),
                                  i + 1 < ranks.size() ? std::string(deciding_key(rank, ranks[i + 1])) : std::string()});
   }
-  return judged;
+  return result;
 }
 
 }  // namespace
@@ -115,23 +115,23 @@ std::string_view deciding_key(const PidRank& a, const PidRank& b) {
   return "name";
 }
 
-JudgedRanking judge_ranking(Signal signal, StorageLayout layout, std::span<const MeasuredPod> pods,
-                            std::size_t candidates_max) {
+EvaluatedRanking evaluate_ranking(Signal signal, StorageLayout layout, std::span<const MeasuredPod> pods,
+                                  std::size_t candidates_max) {
   switch (signal) {
     case Signal::kMemoryAvailable:
     case Signal::kAllocatableMemoryAvailable:
     case Signal::kMemAvailable:
-      return judge(rank_for_memory(pods), signal, candidates_max);
+      return evaluate(rank_for_memory(pods), signal, candidates_max);
     case Signal::kNodeFsAvailable:
     case Signal::kImageFsAvailable:
     case Signal::kContainerFsAvailable:
-      return judge(rank_for_disk(pods, disk_parts(signal, layout), DiskResource::kBytes), signal, candidates_max);
+      return evaluate(rank_for_disk(pods, disk_parts(signal, layout), DiskResource::kBytes), signal, candidates_max);
     case Signal::kNodeFsInodesFree:
     case Signal::kImageFsInodesFree:
     case Signal::kContainerFsInodesFree:
-      return judge(rank_for_disk(pods, disk_parts(signal, layout), DiskResource::kInodes), signal, candidates_max);
+      return evaluate(rank_for_disk(pods, disk_parts(signal, layout), DiskResource::kInodes), signal, candidates_max);
     case Signal::kPidAvailable:
-      return judge(rank_for_pids(pods), signal, candidates_max);
+      return evaluate(rank_for_pids(pods), signal, candidates_max);
   }
   check_failed("Signal in range", __FILE__, __LINE__);
 }

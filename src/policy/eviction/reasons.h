@@ -15,21 +15,21 @@
 
 namespace spillway::eviction {
 
-/// The threshold and what was observed of its signal.
+/// The reason with the threshold and the observed value of its signal.
 policy::Reason threshold_reason(policy::ReasonCode code, const Threshold& threshold, const Observations& seen);
 
 policy::Subject subject_of(const api::Pod& pod);
 
 /// The evaluated part of a ranking, from the top.
-struct JudgedRanking {
-  MeasuredPod victim;                         // the first that is not critical; its pod is null if there is none
+struct EvaluatedRanking {
+  MeasuredPod victim;                         // the first pod that is not critical; its pod is null if there is none
   std::vector<policy::Candidate> candidates;  // the first few, and the victim wherever it ranks
 };
 
 /// Ranks all pods for the signal, with the reasons for each pod's place. `candidates_max`: how many candidates are
 /// recorded, besides the victim.
-JudgedRanking judge_ranking(Signal signal, StorageLayout layout, std::span<const MeasuredPod> pods,
-                            std::size_t candidates_max);
+EvaluatedRanking evaluate_ranking(Signal signal, StorageLayout layout, std::span<const MeasuredPod> pods,
+                                  std::size_t candidates_max);
 
 /// The sort key that puts `a` before `b`: "missing-stats", "exceeds-request", "priority", "above-request", "processes",
 /// "name".

@@ -18,7 +18,7 @@ using policy::ReasonCode;
 constexpr std::int64_t kNearShare = 20;        // a twentieth of the memory
 constexpr std::int64_t kStayedShare = 8;       // less than an eighth of the amount was freed
 constexpr std::int64_t kReturnedShare = 4;     // more than a quarter of the amount was read again
-constexpr std::int32_t kRestDoublingsMax = 8;  // beyond it rest_max holds in any case
+constexpr std::int32_t kRestDoublingsMax = 8;  // after more doublings rest_max applies in any case
 
 bool is_relieved(Signal signal) {
   return signal == Signal::kMemoryAvailable || signal == Signal::kAllocatableMemoryAvailable;
@@ -33,9 +33,9 @@ std::optional<Bytes> bytes_of(const std::optional<ThresholdValue>& value, const 
 
 /// The distance from the thresholds of memory.
 struct Distance {
-  const Threshold* nearest = nullptr;  // the threshold that is met, or near, by the largest amount
+  const Threshold* nearest = nullptr;  // the memory threshold that is exceeded most, or is nearest
   Bytes wanted;                        // until none is near
-  Bytes short_by;                      // until none is met, minimum reclaim included
+  Bytes short_by;                      // bytes to free until no threshold is reached, minimum reclaim included
 };
 
 Distance distance_of(const PassConfig& config, const ReliefBounds& bounds, std::span<const Threshold> thresholds,
@@ -97,7 +97,7 @@ Reason rest_reason(const PodRelief& pod, const api::FileCache& cache, Instant no
   return reason;
 }
 
-/// One round as it is put together, pod after pod.
+/// Collects the orders of one round, pod after pod.
 class Round {
  public:
   Round(const ReliefBounds& bounds, ReliefState& state, Bytes wanted, Instant now)

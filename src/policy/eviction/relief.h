@@ -27,24 +27,24 @@ struct ReliefBounds {
   Bytes node_bytes_max = gibibytes(1);   // for all pods together in a round
   /// Page cache that every pod keeps: pages of its programs and libraries. With less, a pod stalls on each call.
   Bytes kept_bytes = mebibytes(16);
-  Duration interval = seconds(1);  // from one round to the next
+  Duration interval = seconds(1);  // time between two rounds
   /// A threshold is near within a twentieth of the memory, but at least this: a round takes about a second, and pods
   /// that read files fill memory at disk speed.
   Bytes near_bytes_min = mebibytes(64);
   /// The time for which a pod is skipped after a reclaim in vain, doubled each time up to the maximum.
   Duration rest_min = seconds(30);
   Duration rest_max = minutes(10);
-  /// Refaults count against what was reclaimed within this time.
+  /// Refaults within this time count against the reclaimed bytes.
   Duration window = minutes(1);
 };
 
 enum class ReliefEnd : std::uint8_t {
-  kNone,      // the pod may be asked again
+  kNone,      // page cache of the pod may be reclaimed again
   kStayed,    // less than an eighth was freed: dirty, locked or protected pages
   kReturned,  // more than a quarter of the amount was read again: the pod needs it
 };
 
-/// The relief of one pod so far.
+/// State of the relief of one pod.
 struct PodRelief {
   Instant since{};   // the first round that counts
   Bytes freed;       // since then
@@ -59,20 +59,21 @@ struct PodRelief {
   friend bool operator==(const PodRelief&, const PodRelief&) = default;
 };
 
-/// Bounds: one entry for each pod that is there.
+/// State of all relief. Bounds: one entry for each existing pod.
 struct ReliefState {
   std::map<std::string, PodRelief> pods;  // by uid
   std::optional<Instant> last_round;
-  bool has_waited = false;  // an eviction, since a memory threshold is met
+  bool has_waited = false;  // an eviction has waited since a memory threshold was reached
 
   friend bool operator==(const ReliefState&, const ReliefState&) = default;
 };
 
 struct ReliefPlan {
   std::vector<CacheReclaim> reclaim;  // in the order of eviction; empty: nothing can be had now
-  Bytes expected;                     // the least fall of the working set, if all of it is freed
-  Bytes short_by;                     // missing until no memory threshold is met, its minimum reclaim included; 0: none
-  policy::Decision decision;          // acts: there is something to reclaim; waits: there is not
+  Bytes expected;                     // the least fall of the working set, if all orders are carried out completely
+  // bytes missing until no memory threshold is reached, minimum reclaim included; 0: none
+  Bytes short_by;
+  policy::Decision decision;  // acts: there is something to reclaim; waits: there is nothing
 };
 
 /// True if memory is near a threshold of memory.available or allocatableMemory.available, or below it. Never for the
@@ -95,7 +96,7 @@ bool is_resting(const ReliefBounds& bounds, const ReliefState& state, Now now);
 /// True if the due eviction should wait for this round: only if the round can end the shortage, and only once.
 bool is_worth_waiting(const ReliefState& state, const ReliefPlan& plan);
 
-/// Records what a round has brought.
+/// Records the outcomes of a round.
 void record_relief(const ReliefBounds& bounds, ReliefState& state, std::span<const ReliefOutcome> outcomes, Now now);
 
 /// "reclaimed what=page cache of shop/cart-7 …", for the decision of the round.

@@ -39,7 +39,7 @@ inline constexpr std::array kSignals{Signal::kMemoryAvailable,       Signal::kAl
 
 /// "memory.available".
 std::string_view to_string(Signal signal);
-/// Exact and case-sensitive; nullopt: no such signal.
+/// Parses the name of a signal, which is case-sensitive; nullopt: unknown.
 std::optional<Signal> parse_signal(std::string_view text);
 
 /// "memory", "ephemeral-storage", "inodes" or "pids": the name in messages and events.
@@ -80,7 +80,7 @@ struct Observation {
   friend bool operator==(const Observation&, const Observation&) = default;
 };
 
-/// At most one observation per signal; absent: not measured.
+/// The observed values, at most one per signal; absent: not measured.
 class Observations {
  public:
   std::optional<Observation>& operator[](Signal signal) { return slots_[static_cast<std::size_t>(signal)]; }

@@ -39,10 +39,10 @@ bool is_met(const Threshold& threshold, const Observations& seen, Reclaim reclai
 
 std::vector<Threshold> thresholds_met(std::span<const Threshold> thresholds, const Observations& seen,
                                       Reclaim reclaim) {
-  std::vector<Threshold> met;
-  std::ranges::copy_if(thresholds, std::back_inserter(met),
+  std::vector<Threshold> crossed;
+  std::ranges::copy_if(thresholds, std::back_inserter(crossed),
                        [&](const Threshold& threshold) { return is_met(threshold, seen, reclaim); });
-  return met;
+  return crossed;
 }
 
 bool same_threshold(const Threshold& a, const Threshold& b) {

@@ -43,17 +43,17 @@ std::optional<api::Quantity> amount_of(const ThresholdValue& value, std::int64_t
 
 enum class Reclaim { kWithout, kWithMinimum };
 
-/// Strictly below; equal is not met. Without an observation never met.
+/// True if the observation is below the threshold; equal is not. False without an observation.
 bool is_met(const Threshold& threshold, const Observations& seen, Reclaim reclaim);
 
-/// The met thresholds, in the given order.
+/// The reached thresholds, in the given order.
 std::vector<Threshold> thresholds_met(std::span<const Threshold> thresholds, const Observations& seen, Reclaim reclaim);
 
 /// Equal signal, grace and value; the minimum reclaim is not compared. An absolute value never equals a share.
 bool same_threshold(const Threshold& a, const Threshold& b);
 bool contains(std::span<const Threshold> thresholds, const Threshold& wanted);
 
-/// `a`, then what `b` adds.
+/// The thresholds of `a`, then those of `b` that `a` does not replace.
 std::vector<Threshold> merge_thresholds(std::vector<Threshold> a, std::span<const Threshold> b);
 
 /// Orders met thresholds by urgency: memory before anything, hard before soft, then the order of signals, then the

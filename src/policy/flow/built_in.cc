@@ -11,6 +11,9 @@ namespace {
 
 using Words = std::vector<std::string>;
 
+/// Heartbeats keep a tenth of the seats whatever shares other levels are given.
+constexpr int kNodeFloorPercent = 10;
+
 // Users of kube-controller-manager and kube-scheduler, and of our own controllers and scheduler.
 const Words kControllers{"system:kube-controller-manager", "spillway:controllers"};
 const Words kSchedulers{"system:kube-scheduler", "spillway:scheduler"};
@@ -107,7 +110,7 @@ std::vector<Schema> schemas_of_everybody() {
        {{groups(everybody), {}, {{.verbs = {"get"}, .paths = {"/healthz", "/readyz", "/livez"}}}}}},
       {"service-accounts", 9000, "workload-low", FlowBy::kUser, {everything(groups({"system:serviceaccounts"}))}},
       {"global-default", 9900, "global-default", FlowBy::kUser, {everything(groups({"system:authenticated"}))}},
-      {std::string(kCatchAll), 10'000, std::string(kCatchAll), FlowBy::kUser, {everything(groups({"*"}))}},
+      {std::string(kCatchAll), 10'000, std::string(kCatchAll), FlowBy::kUser, {everything(groups(everybody))}},
   };
 }
 
@@ -127,12 +130,13 @@ Configuration built_in_configuration() {
   Configuration out;
   out.levels = {{.name = std::string(kExempt), .limit = Level::Limit::kExempt, .shares = 0},
                 queueing("leader-election", 10, 0, 16, 4),
-                queueing("node-high", 40, 25, 64, 6),
+                queueing(std::string(kNodeHigh), 40, 25, 64, 6),
                 queueing("system", 30, 33, 64, 6),
                 queueing("workload-high", 40, 50, 128, 6),
                 queueing("workload-low", 100, 90, 128, 6),
                 queueing("global-default", 20, 50, 128, 6),
                 {.name = std::string(kCatchAll), .limit = Level::Limit::kReject, .shares = 5}};
+  out.levels[2].floor_percent = kNodeFloorPercent;
   for (auto* make : {schemas_of_nodes, schemas_of_controllers, schemas_of_everybody}) {
     for (Schema& schema : make()) out.schemas.push_back(std::move(schema));
   }

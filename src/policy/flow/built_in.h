@@ -7,7 +7,7 @@
 
 namespace spillway::flow {
 
-/// Schemas in their order. Anonymous clients match catch-all, not global-default.
+/// The built-in schemas, in order, and levels. Anonymous clients match catch-all, not global-default.
 Configuration built_in_configuration();
 
 }  // namespace spillway::flow

@@ -12,7 +12,7 @@ constexpr int kFrequent = 3;  // refusals in a second
 }  // namespace
 
 /// Adapts the advice once its time has passed: by then refused clients have retried, or have given up.
-void RetryAdvice::look_back(Instant now) {
+void RetryAdvice::adapt(Instant now) {
   const Duration past = now - since_;
   if (past < seconds(seconds_)) return;
   const int refused = std::exchange(refused_, 0);
@@ -27,7 +27,7 @@ void RetryAdvice::look_back(Instant now) {
 }
 
 int RetryAdvice::refuse(Instant now) {
-  look_back(now);
+  adapt(now);
   if (refused_ < kFrequent * kSecondsMax) ++refused_;
   return seconds_;
 }

@@ -13,7 +13,7 @@ class RetryAdvice {
   int refuse(Instant now);
 
  private:
-  void look_back(Instant now);
+  void adapt(Instant now);
 
   int seconds_ = 1;
   int refused_ = 0;  // since `since_`

@@ -1,6 +1,7 @@
 #include "policy/flow/schema.h"
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 
 namespace spillway::flow {
@@ -91,11 +92,28 @@ bool matches(const Schema& schema, const Asked& asked) {
   return std::ranges::any_of(schema.rules, [&](const Rule& rule) { return matches(rule, asked); });
 }
 
-std::size_t classify(const Configuration& configuration, const Asked& asked) {
-  const std::vector<Schema>& schemas = configuration.schemas;
-  std::size_t at = 0;
-  while (at + 1 < schemas.size() && !matches(schemas[at], asked)) ++at;
-  return at;
+std::size_t words_of(const Schema& schema) {
+  std::size_t words = 0;
+  for (const Rule& rule : schema.rules) {
+    words += rule.subjects.size();
+    for (const ResourceRule& each : rule.resources) {
+      words += each.verbs.size() + each.groups.size() + each.resources.size() + each.namespaces.size();
+    }
+    for (const PathRule& each : rule.paths) words += each.verbs.size() + each.paths.size();
+  }
+  return words;
+}
+
+bool is_heartbeat(const Asked& asked) {
+  constexpr std::array<std::string_view, 4> kVerbs{"get", "create", "update", "patch"};
+  if (!asked.is_resource || !asked.user.starts_with("system:node:")) return false;
+  const bool is_lease = asked.group == "coordination.k8s.io" && asked.resource == "leases" &&
+                        asked.ns == "kube-node-lease" && asked.subresource.empty();
+  const bool is_status =
+      asked.group.empty() && asked.resource == "nodes" && (asked.subresource.empty() || asked.subresource == "status");
+  if (!is_lease && !is_status) return false;
+  return std::ranges::find(kVerbs, asked.verb) != kVerbs.end() &&
+         std::ranges::find(asked.groups, "system:nodes") != asked.groups.end();
 }
 
 std::string_view flow_name(FlowBy by, const Asked& asked) {

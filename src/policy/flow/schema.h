@@ -15,7 +15,7 @@
 
 namespace spillway::flow {
 
-/// A request and its user, as authentication established it.
+/// A request and its authenticated user, as schemas match them.
 struct Asked {
   std::string_view user;
   std::span<const std::string> groups;
@@ -65,7 +65,7 @@ struct Rule {
   friend bool operator==(const Rule&, const Rule&) = default;
 };
 
-/// The property by which one schema divides requests into flows.
+/// The property by which a schema divides its requests into flows.
 enum class FlowBy : std::uint8_t { kNothing, kUser, kNamespace };
 
 struct Schema {
@@ -74,6 +74,7 @@ struct Schema {
   std::string level;
   FlowBy by = FlowBy::kNothing;
   std::vector<Rule> rules;
+  std::string uid = {};  // uid of the FlowSchema; empty: it has none
 
   friend bool operator==(const Schema&, const Schema&) = default;
 };
@@ -90,10 +91,12 @@ struct Level {
   int shares = 30;
   int lendable_percent = 0;  // share of its idle seats that other levels may borrow
   std::optional<int> borrowing_limit_percent =
-      {};  // share of its seats that it may borrow besides; nullopt: as many as are lent
+      {};  // share of its own seats that it may borrow in addition; nullopt: as many as others lend
   int queues = 64;
-  int queue_length = 50;  // requests of one flow that wait
+  int queue_length = 50;  // requests of one flow that may wait
   int hand_size = 8;
+  int floor_percent = 0;  // part of all seats that it has at least, and never lends
+  std::string uid = {};   // uid of the PriorityLevelConfiguration; empty: it has none
 
   friend bool operator==(const Level&, const Level&) = default;
 };
@@ -108,11 +111,30 @@ struct Configuration {
 
 inline constexpr std::string_view kExempt = "exempt";
 inline constexpr std::string_view kCatchAll = "catch-all";
+/// The schema and the level of the heartbeats of nodes.
+inline constexpr std::string_view kHeartbeats = "system-node-high";
+inline constexpr std::string_view kNodeHigh = "node-high";
+
+/// Schemas and levels of a configuration. More are refused at creation, and ignored beyond.
+inline constexpr std::size_t kSchemasMax = 256;
+inline constexpr std::size_t kLevelsMax = 64;
+/// Words of the rules of one schema, and of those of all schemas together: a request is compared with each of them at
+/// worst, which takes about 0.1 ms.
+inline constexpr std::size_t kSchemaWordsMax = 1'024;
+inline constexpr std::size_t kWordsMax = 16'384;
+
+/// Requests of one flow, and of one level, that wait at most, whatever the level's object says.
+inline constexpr int kFlowWaitsMax = 1'000;
+inline constexpr int kLevelWaitsMax = 10'000;
+
+/// The subjects, verbs, groups, resources, namespaces and paths of a schema's rules: what it costs to compare a request
+/// with it.
+std::size_t words_of(const Schema& schema);
+
+/// True for the requests by which a node shows that it is alive: those about its lease, and about its status.
+bool is_heartbeat(const Asked& asked);
 
 bool matches(const Schema& schema, const Asked& asked);
-
-/// The place of the first schema that matches; of the last one if none does. Allocates nothing.
-std::size_t classify(const Configuration& configuration, const Asked& asked);
 
 /// The name of the request's flow within its schema; empty if the schema has a single flow.
 std::string_view flow_name(FlowBy by, const Asked& asked);

@@ -10,8 +10,10 @@
 namespace spillway::flow {
 namespace {
 
+constexpr int kWhole = 100;  // percent
+
 int percent_of(int seats, int percent) {
-  return static_cast<int>((std::int64_t{seats} * percent + 50) / 100);
+  return static_cast<int>((std::int64_t{seats} * percent + kWhole / 2) / kWhole);
 }
 
 }  // namespace
@@ -23,7 +25,9 @@ std::vector<Share> deal_seats(const std::vector<Level>& levels, int total) {
   for (const Level& level : levels) {
     Share share;
     if (shares > 0) share.nominal = static_cast<int>((std::int64_t{total} * level.shares + shares - 1) / shares);
-    share.lendable = percent_of(share.nominal, level.lendable_percent);
+    share.floor = static_cast<int>((std::int64_t{total} * level.floor_percent + kWhole - 1) / kWhole);
+    share.nominal = std::max(share.nominal, share.floor);
+    share.lendable = std::min(percent_of(share.nominal, level.lendable_percent), share.nominal - share.floor);
     share.most = level.borrowing_limit_percent
                      ? share.nominal + percent_of(share.nominal, *level.borrowing_limit_percent)
                      : std::numeric_limits<int>::max();
@@ -32,8 +36,15 @@ std::vector<Share> deal_seats(const std::vector<Level>& levels, int total) {
   return out;
 }
 
-SeatBook::SeatBook(std::vector<Share> shares) : shares_(std::move(shares)), held_(shares_.size()) {
-  for (const Share& share : shares_) common_ += share.lendable;
+SeatBook::SeatBook(std::vector<Share> shares, std::vector<int> held)
+    : shares_(std::move(shares)), held_(std::move(held)) {
+  held_.resize(shares_.size());
+  for (std::size_t level = 0; level < shares_.size(); ++level) {
+    common_ += shares_[level].lendable;
+    all_ += shares_[level].nominal;
+    common_held_ += common_of(level, held_[level]);
+    all_held_ += held_[level];
+  }
 }
 
 int SeatBook::common_of(std::size_t level, int held) const {
@@ -50,18 +61,22 @@ bool SeatBook::is_guaranteed(std::size_t level, int seats) const {
 
 bool SeatBook::fits(std::size_t level, int seats) const {
   if (!is_within_bound(level, seats)) return false;
-  return common_held_ - common_of(level, held_[level]) + common_of(level, held_[level] + seats) <= common_;
+  if (held_[level] + seats > shares_[level].floor && all_held_ + seats > 2 * all_) return false;
+  const int more = common_of(level, held_[level] + seats) - common_of(level, held_[level]);
+  return more == 0 || common_held_ + more <= common_;
 }
 
 void SeatBook::take(std::size_t level, int seats) {
+  SPILLWAY_CHECK(fits(level, seats));
   common_held_ += common_of(level, held_[level] + seats) - common_of(level, held_[level]);
   held_[level] += seats;
-  SPILLWAY_CHECK(common_held_ <= common_ && held_[level] <= shares_[level].most);
+  all_held_ += seats;
 }
 
 void SeatBook::give(std::size_t level, int seats) {
   common_held_ += common_of(level, held_[level] - seats) - common_of(level, held_[level]);
   held_[level] -= seats;
+  all_held_ -= seats;
   SPILLWAY_CHECK(held_[level] >= 0);
 }
 

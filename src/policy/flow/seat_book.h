@@ -1,6 +1,7 @@
 // Accounts for the seats that each priority level holds. A level's lendable seats may be held by others while it is
 // idle; the rest of its share is always available to it. Thread: as its owner.
-// Invariants: the seats held never exceed the total, nor a level's own bound.
+// Invariants: the seats held never exceed the total, nor a level's own bound. After a change of the shares, levels may
+// hold more than that until their requests end; others get what is guaranteed to them, but for twice the total.
 // Source: spec "API server at scale", 6.1-6.3.
 #pragma once
 
@@ -11,11 +12,12 @@
 
 namespace spillway::flow {
 
-/// The seats of one level.
+/// The share of one level in the server's seats.
 struct Share {
   int nominal = 0;
   int lendable = 0;  // part of `nominal` that other levels may borrow
-  int most = 0;      // with what it may borrow
+  int most = 0;      // seats including all that it may borrow
+  int floor = 0;     // part of `nominal` that is guaranteed, even beside seats of an earlier configuration
 
   friend bool operator==(const Share&, const Share&) = default;
 };
@@ -26,7 +28,8 @@ std::vector<Share> deal_seats(const std::vector<Level>& levels, int total);
 
 class SeatBook {
  public:
-  explicit SeatBook(std::vector<Share> shares);
+  /// `held`: seats of requests that began under other shares, by level; may be shorter than `shares`.
+  explicit SeatBook(std::vector<Share> shares, std::vector<int> held = {});
 
   /// True if the level can take `seats` more: its own bound allows them, and other levels leave enough.
   bool fits(std::size_t level, int seats) const;
@@ -52,6 +55,8 @@ class SeatBook {
   std::vector<int> held_;
   int common_ = 0;       // seats that are lendable, of all levels
   int common_held_ = 0;  // part of `common_` that is held
+  int all_ = 0;          // nominal seats of all levels
+  int all_held_ = 0;
 };
 
 }  // namespace spillway::flow

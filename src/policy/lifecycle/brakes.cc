@@ -75,7 +75,7 @@ Result<ActLimits> parse_act_limits(std::string_view text) {
       into = scope == "zone" ? &limits.per_zone : &limits.per_owner;
       part.remove_prefix(equals + 1);
     }
-    if (*into) return make_error(ErrorCode::kInvalid, "\"{}\" limits what is limited already", part);
+    if (*into) return make_error(ErrorCode::kInvalid, "\"{}\" repeats an earlier limit", part);
     SPILLWAY_TRY(limit, parse_limit(part));
     *into = limit;
   }
@@ -159,7 +159,7 @@ std::optional<policy::Reason> Brakes::hold_in(std::string_view zone, Now now) co
 
 void Brakes::on_clock(Now now, Duration expected_gap) {
   const std::optional<Now> last = std::exchange(last_clock_, now);
-  for (auto it = acts_.begin(); it != acts_.end();) {  // forget scopes that limit nothing any more
+  for (auto it = acts_.begin(); it != acts_.end();) {  // forget scopes without recent acts
     const ActKind kind = std::get<0>(it->first);
     const ActLimits& limits = limits_of(kind);
     const auto& limit = std::get<1>(it->first) == 'g'   ? limits.global
@@ -180,12 +180,12 @@ void Brakes::on_heartbeats(std::int64_t nodes, std::int64_t late, Now now) {
   nodes_ = nodes;
   late_ = late;
   if (!config_.stall_share) return;
-  // One node alone is no storm, whatever its share.
+  // A single late node does not count as a stall, whatever its share.
   const bool storm = late > 1 && static_cast<double>(late) > *config_.stall_share * static_cast<double>(nodes);
   if (storm) {
     if (!stall_since_) stall_since_ = now.mono;
   } else if (stall_since_) {
-    if (stalls(now.mono)) cool_from(now);  // the nodes returned; else they were given up and are marked by now
+    if (stalls(now.mono)) cool_from(now);  // the nodes have returned, or were given up and are marked
     stall_since_.reset();
   }
 }

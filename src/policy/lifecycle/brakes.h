@@ -52,7 +52,7 @@ struct BrakeConfig {
   ActLimits mark_not_ready;
   ActLimits taint;
   ActLimits delete_pod;
-  ActLimits delete_node;  // nodes whose machine does not exist any more
+  ActLimits delete_node;  // deletions of nodes whose machine does not exist
   /// A larger share of the nodes not yet marked is late at once: nothing happens for up to `stall_max`.
   std::optional<double> stall_share;
   Duration stall_max = minutes(2);
@@ -61,7 +61,8 @@ struct BrakeConfig {
   /// Wall and monotonic clock disagree by more than this over a pass, or this process was stopped for longer.
   std::optional<Duration> clock_jump_max;
   Duration clock_hold = seconds(50);  // the pause of all acts after that
-  Duration cool_down{};               // the same after a stall has passed or all zones were down; 0: none
+  // time for which acts are held after a stall, or after all zones were down; 0: none
+  Duration cool_down{};
 
   friend bool operator==(const BrakeConfig&, const BrakeConfig&) = default;
 };
@@ -85,13 +86,13 @@ struct ManualHold {
 class Brakes {
  public:
   struct Answer {
-    std::optional<policy::Reason> held;  // nullopt: go ahead, it is counted
+    std::optional<policy::Reason> held;  // nullopt: the act may be carried out, and was counted
     Instant ask_again{};                 // if held
   };
 
   explicit Brakes(BrakeConfig config) : config_(std::move(config)) {}
 
-  /// The act, if it may happen, is counted against the limits.
+  /// Asks for permission for an act. A permitted act is counted against the limits.
   Answer ask(const Act& act, Now now);
 
   /// Empty: resume.
@@ -107,12 +108,12 @@ class Brakes {
   /// `nodes`: those not marked silent yet; `late`: how many of them are late by more than half their grace.
   void on_heartbeats(std::int64_t nodes, std::int64_t late, Now now);
 
-  /// All zones were down and are not any more.
+  /// All zones were down, and at least one has recovered.
   void on_storm_over(Now now) { cool_from(now); }
 
   /// The brake that would hold every act now; nullopt: none does.
   std::optional<policy::Reason> hold(Now now) const;
-  /// The same for acts in this zone. `zone`: key.
+  /// The brake that holds acts in this zone. `zone`: its key.
   std::optional<policy::Reason> hold_in(std::string_view zone, Now now) const;
 
  private:

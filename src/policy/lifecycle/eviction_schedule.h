@@ -25,8 +25,8 @@ class EvictionSchedule {
     Instant created;
   };
 
-  void schedule(const api::PodKey& pod, Timer timer);  // replaces an earlier entry of the same pod
-  bool cancel(const api::PodKey& pod);                 // false if it was not scheduled
+  void schedule(const api::PodKey& pod, Timer timer);  // replaces an earlier timer of the same pod
+  bool cancel(const api::PodKey& pod);                 // false: the pod had no timer
   const Timer* find(const api::PodKey& pod) const;
   std::optional<Instant> next_due() const;
   std::vector<Due> take_due(Instant now);  // in (due, pod) order
@@ -35,7 +35,7 @@ class EvictionSchedule {
 
  private:
   std::map<api::PodKey, Timer> timer_by_pod_;
-  std::set<std::pair<Instant, api::PodKey>> order_;  // same entries, other order
+  std::set<std::pair<Instant, api::PodKey>> order_;  // the same entries, ordered by time
 };
 
 }  // namespace spillway::lifecycle

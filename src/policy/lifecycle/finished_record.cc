@@ -18,7 +18,7 @@ constexpr std::size_t kMessageBytesMax = 400;
 
 struct Collected {
   const api::Pod* last = nullptr;              // the youngest
-  std::map<std::string, std::int64_t> counts;  // by why they ended
+  std::map<std::string, std::int64_t> counts;  // number of pods by the reason of their end
 };
 
 /// The pod's own reason, else that of a container, rather one that failed, else its phase.

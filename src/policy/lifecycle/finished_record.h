@@ -13,7 +13,7 @@
 namespace spillway::lifecycle {
 
 struct FinishedRecord {
-  api::ObjectReference about;  // the owner; for pods without a controller the last such pod of the namespace
+  api::ObjectReference about;  // the owner; the last pod of the namespace, for pods without a controller
   std::string
       text;  // "12 finished pods were collected: 10 Evicted, 2 Error. The last was web-x on node n1: The node …"
 };

@@ -13,9 +13,9 @@
 namespace spillway::lifecycle {
 
 struct PodEvictionStep {
-  bool set_node_lost = false;  // write status.reason NodeLost first; a conflict there ends the pod's turn
+  bool set_node_lost = false;  // write status.reason NodeLost first; a conflict there ends the attempt
   bool delete_pod = false;
-  bool remains = false;  // is there until its kubelet ends it: being deleted, or about to be
+  bool remains = false;  // the pod exists until its kubelet ends it: it is being deleted, or about to be
 };
 
 /// Terminating pods and pods of a DaemonSet of their namespace are not deleted; a pod of another node is left alone.

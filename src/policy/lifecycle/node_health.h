@@ -53,12 +53,12 @@ struct HealthRecord {
 };
 
 struct Assessment {
-  std::optional<Readiness> observed;  // before this pass; never nullopt: a missing condition counts as kUnknown
+  std::optional<Readiness> observed;  // readiness before this pass; a missing condition counts as kUnknown
   std::optional<Readiness> current;   // after the planned write; nullopt: no Ready condition before and after
   bool posted = false;                // the node had a Ready condition
-  bool silent = false;                // longer than its grace period
+  bool silent = false;                // the node was silent for longer than its grace period
   Duration silence{};                 // since the last sign of life
-  /// All conditions of the node to be written; nullopt: nothing to write.
+  /// All conditions that must be written; nullopt: nothing to write.
   std::optional<std::vector<api::NodeCondition>> write;
 
   policy::Reason reason(const HealthConfig& config) const;

@@ -76,7 +76,7 @@ void NodeMonitor::refresh(const api::Node& node, NodeRecords::Entry& entry) {
   if (entry.zone == nullptr || *entry.zone != key) {
     uncount(entry);
     const std::string* joined = zones_.join(key);
-    if (entry.zone != nullptr) zones_.leave(*entry.zone);
+    if (entry.zone != nullptr) zones_.release(*entry.zone);
     entry.zone = joined;
   }
   entry.excluded = is_excluded_from_zone(node.metadata, profile_.zone_exclusion);
@@ -109,14 +109,14 @@ void NodeMonitor::forget(Id id, Opening& opening) {
   NodeRecords::Entry& entry = records_[id];
   opening.deleted.push_back(entry.name);
   uncount(entry);
-  if (entry.zone != nullptr) zones_.leave(*std::exchange(entry.zone, nullptr));
+  if (entry.zone != nullptr) zones_.release(*std::exchange(entry.zone, nullptr));
   records_.retire(id);
   entry.eviction = EvictionStatus::kUnmarked;
   entry.mark_pods_again = false;
   entry.touched = entry.quiet = entry.counting = false;
 }
 
-/// The entry of a node that is there, cleared if it is another one of the same name.
+/// The entry of an existing node, cleared if it belonged to an earlier node of the name.
 NodeMonitor::Id NodeMonitor::renew(Id id, const api::Node& node, Opening& opening) {
   const bool recreated =
       records_[id].known && profile_.drop_record_of_deleted && records_[id].uid_hash != fnv1a64(node.metadata.uid);
@@ -150,7 +150,7 @@ NodeMonitor::Opening NodeMonitor::begin_pass(const Find& find, Now now) {
   NodeRecords::Agenda& agenda = records_.agenda();
   std::vector<Id> gone;
   for (auto next = agenda.begin(); next != agenda.end();) {
-    const auto [name, id] = *next++;  // changes of this entry leave the later ones valid
+    const auto [name, id] = *next++;  // handling this entry does not invalidate the later ones
     if (rests(records_[id])) {
       agenda.erase(std::prev(next));
       continue;
@@ -189,7 +189,7 @@ Assessment NodeMonitor::assess(const api::Node& node, const api::Lease* lease, N
   const bool quiet =
       assessment.current == Readiness::kTrue && !assessment.silent && is_settled(*record, lease, profile_);
   const bool was_quiet = std::exchange(entry.quiet, quiet);
-  if (quiet && !was_quiet && !entry.counting) records_.touch(id);  // so that a pass notices the node's return
+  if (quiet && !was_quiet && !entry.counting) records_.touch(id);  // the pass must notice that the node has returned
   return assessment;
 }
 
@@ -330,7 +330,7 @@ NodeMonitor::Verdict NodeMonitor::finish_pass(Now now) {
     if (!std::exchange(entry.counting, false)) continue;
     uncount(entry);  // without a result the node is left out of this pass
   }
-  Verdict verdict{zones_.judge(now)};
+  Verdict verdict{zones_.evaluate(now)};
   master_disruption_ = verdict.master_disruption;
   const bool disrupts = verdict.entered_master_disruption || (master_disruption_ && profile_.sweep_while_disrupted);
   verdict.sweep = disrupts && profile_.mode == EvictionMode::kTaint;

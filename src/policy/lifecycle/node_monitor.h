@@ -48,7 +48,7 @@ TaintAction taint_action_for(Readiness readiness);
 
 class NodeMonitor {
  public:
-  /// The node of that name as the cache has it; nullptr: there is none.
+  /// Finds a node in the cache; nullptr: it does not exist.
   using Find = std::function<const api::Node*(std::string_view name)>;
   using Zone = ZoneTable::Zone;
   using ZoneChange = ZoneTable::Change;
@@ -61,7 +61,7 @@ class NodeMonitor {
     std::vector<const api::Node*> untaint;
   };
 
-  struct Verdict : ZoneTable::Judgement {
+  struct Verdict : ZoneTable::Evaluation {
     /// Both NoExecute taints are to be removed from every node that has one, and every node is removed from its queue
     /// (on success call dequeue). All nodes that have a taint or wait were due in this pass.
     bool sweep = false;
@@ -73,7 +73,7 @@ class NodeMonitor {
   /// The steps for the Ready conditions of one node's pods.
   struct PodMarking {
     bool node_event = false;  // NodeNotReady, once per transition
-    bool mark = false;        // set Ready=False on its pods, then call pods_marked
+    bool mark = false;        // set Ready=False on the node's pods, then call pods_marked
   };
 
   enum class Handled { kDone, kRetry };
@@ -94,7 +94,7 @@ class NodeMonitor {
   Assessment assess(const api::Node& node, const api::Lease* lease, Now now);
   /// The conditions in `assessment.write` were accepted.
   void confirm_written(const api::Node& node, const Assessment& assessment, Now now);
-  /// Counts the node in its zone with this status. Excluded nodes are left out.
+  /// Counts the node in its zone with this status. Excluded nodes are not counted.
   void count(const api::Node& node, const Assessment& assessment);
 
   /// Taint mode. kNone also when the node was queued for tainting, or is Ready and carries neither taint nor waits.
@@ -113,7 +113,7 @@ class NodeMonitor {
   Verdict finish_pass(Now now);
 
   bool dequeue(const api::Node& node);
-  /// Calls `handle` for every waiting node that a limiter lets through, zone by zone.
+  /// Calls `handle` for every waiting node that the limiter of its zone lets through.
   void process_queues(Now now,
                       const std::function<Answer(const std::string& zone, const RateLimitedQueue::Entry&)>& handle);
   /// The pods of the node are being deleted now (1.19 deletes newcomers at once from then on).

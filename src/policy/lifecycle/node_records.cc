@@ -89,7 +89,7 @@ std::optional<HealthRecord> NodeRecords::record(Id id) const {
 
 void NodeRecords::set_record(Id id, const HealthRecord& record) {
   Entry& entry = (*this)[id];
-  heard_ -= is_heard(entry) ? 1 : 0;
+  with_heartbeat_ -= has_heartbeat(entry) ? 1 : 0;
   const bool stays = entry.linked && record.ready && entry.probe == record.probe;
   if (!stays) unlink(id);
   entry.present = Entry::kRecord;
@@ -109,11 +109,11 @@ void NodeRecords::set_record(Id id, const HealthRecord& record) {
     keep(Entry::kTurned, record.ready->transition, entry.turned);
     if (!stays && entry.known) link(id);
   }
-  heard_ += is_heard(entry) ? 1 : 0;
+  with_heartbeat_ += has_heartbeat(entry) ? 1 : 0;
 }
 
 void NodeRecords::retire(Id id) {
-  heard_ -= is_heard((*this)[id]) ? 1 : 0;
+  with_heartbeat_ -= has_heartbeat((*this)[id]) ? 1 : 0;
   unlink(id);
   (*this)[id].known = false;
 }
@@ -168,9 +168,9 @@ std::optional<Instant> NodeRecords::first_deadline(Instant now, Duration grace) 
 }
 
 NodeRecords::Heartbeats NodeRecords::heartbeats(Instant now, Duration late) const {
-  Heartbeats result{.nodes = heard_};
+  Heartbeats result{.nodes = with_heartbeat_};
   for (Id id = first_; id != kNone && now - (*this)[id].probe > late; id = (*this)[id].after) {
-    result.late += is_heard((*this)[id]) ? 1 : 0;
+    result.late += has_heartbeat((*this)[id]) ? 1 : 0;
   }
   return result;
 }

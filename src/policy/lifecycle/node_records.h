@@ -38,11 +38,11 @@ class NodeRecords {
     std::uint64_t uid_hash = 0;
     const std::string* zone = nullptr;  // key; null: in none yet
     bool known = false;                 // false: a deleted node, whose record upstream keeps
-    bool excluded = false;              // does not count for its zone
+    bool excluded = false;              // the node does not count for its zone
     bool tainted = false;               // carried a NoExecute taint of ours in its last sync
     bool quiet = false;                 // was Ready and not silent when it was last assessed
-    bool touched = false;               // may have changed since its last sync
-    bool counting = false;              // is being synced in this pass and not counted yet
+    bool touched = false;               // the node may have changed since its last sync
+    bool counting = false;              // the node is being synced in this pass and not counted yet
     bool mark_pods_again = false;
     Counted counted = Counted::kNot;
     EvictionStatus eviction = EvictionStatus::kUnmarked;
@@ -73,7 +73,7 @@ class NodeRecords {
 
   std::size_t size() const { return size_; }
 
-  Id find(std::string_view name) const;  // kNone: there is none
+  Id find(std::string_view name) const;  // kNone: unknown
   Id find_or_add(std::string_view name);
   void erase(Id id);
 
@@ -100,7 +100,7 @@ class NodeRecords {
   std::optional<Instant> first_deadline(Instant now, Duration grace) const;
 
   struct Heartbeats {
-    std::int64_t nodes = 0;  // known ones whose Ready condition is not Unknown
+    std::int64_t nodes = 0;  // known nodes whose Ready condition is not Unknown
     std::int64_t late = 0;   // the part of `nodes` that has been silent for longer than `late`
   };
 
@@ -112,7 +112,7 @@ class NodeRecords {
   void link(Id id);
   void unlink(Id id);
 
-  static bool is_heard(const Entry& entry) { return entry.linked && entry.ready != Readiness::kUnknown; }
+  static bool has_heartbeat(const Entry& entry) { return entry.linked && entry.ready != Readiness::kUnknown; }
 
   using Block = std::array<Entry, kBlock>;  // entries never move
 
@@ -123,7 +123,7 @@ class NodeRecords {
   std::size_t size_ = 0;
   Id first_ = kNone;  // silent for longest
   Id last_ = kNone;
-  std::int64_t heard_ = 0;
+  std::int64_t with_heartbeat_ = 0;
   Agenda agenda_;
 };
 

@@ -98,7 +98,7 @@ std::set<std::string, std::less<>> missing_nodes(const PodGcView& view) {
 
 std::vector<PodToCollect> pods_to_collect(const PodGcView& view, const FinishedKept& kept) {
   std::vector<PodToCollect> result;
-  std::set<const api::Pod*> taken;  // only asked, never walked: addresses decide no order
+  std::set<const api::Pod*> taken;  // for look-ups only: iteration would be in the order of addresses
   const auto collect = [&](const api::Pod* pod, PodGarbage reason) {
     if (taken.insert(pod).second) result.push_back({pod, reason});
   };

@@ -60,7 +60,7 @@ Profile upstream_profile(Line line, EvictionMode mode) {
   Profile profile;
   profile.mode = mode;
   profile.decide_on_current = line == Line::kV1_34;
-  profile.judges_zones_first = false;
+  profile.evaluates_zones_first = false;
   profile.mark_pods_guarded = true;
   profile.retries_taint_writes = false;
   profile.drop_record_of_deleted = false;

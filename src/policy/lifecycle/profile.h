@@ -74,7 +74,7 @@ struct Profile {
   // Spillway's answers to upstream's defects; `false` restores upstream. T1, T4: all nodes are assessed, then the
   // zones, then statuses are written. Upstream assesses zones last, and without the nodes whose status could not be
   // written.
-  bool judges_zones_first = true;
+  bool evaluates_zones_first = true;
   bool retries_taint_writes = true;          // after any error; upstream: conflicts only
   bool decide_on_current = true;             // T5: the status after the pass, as 1.34
   bool drop_record_of_deleted = true;        // T2
@@ -92,12 +92,12 @@ struct Profile {
   /// A lease renewed to an earlier time is a sign of life: its node's clock was set back. Upstream takes the node for
   /// silent until that clock has caught up.
   bool lease_may_step_back = true;
-  bool untaint_on_node_event = true;  // S19: both taints go as soon as the node is seen Ready
+  bool untaint_on_node_event = true;  // S19: both taints are removed as soon as the node is seen Ready
 
   friend bool operator==(const Profile&, const Profile&) = default;
 };
 
-/// All upstream values of one line.
+/// All settings of one upstream line.
 Profile upstream_profile(Line line, EvictionMode mode);
 
 /// The defaults of one Kubernetes line, for settings that the user leaves out.

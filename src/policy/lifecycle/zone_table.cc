@@ -36,7 +36,7 @@ const std::string* ZoneTable::join(const std::string& key) {
   return &it->first;
 }
 
-void ZoneTable::leave(const std::string& key) {
+void ZoneTable::release(const std::string& key) {
   const auto it = nodes_.find(key);
   SPILLWAY_CHECK(it != nodes_.end());
   if (--it->second == 0) nodes_.erase(it);
@@ -61,47 +61,47 @@ bool ZoneTable::drop_vanished() {
   return all_were_disrupted;
 }
 
-void ZoneTable::apply(const std::string& key, Zone& zone, ZoneState state, Judgement& judgement, Now now) {
+void ZoneTable::apply(const std::string& key, Zone& zone, ZoneState state, Evaluation& evaluation, Now now) {
   if (const auto rate = eviction_rate(state, zone.counts.size(), config_)) {
     zone.queue.limiter().set_rate(*rate, now.mono);
   }
-  judgement.changes.push_back(
+  evaluation.changes.push_back(
       {key, std::exchange(zone.state, state), state, zone.counts, zone.queue.limiter().effective_rate()});
 }
 
-ZoneTable::Judgement ZoneTable::judge(Now now) {
-  Judgement judgement;
-  std::map<std::string_view, ZoneState> judged;
+ZoneTable::Evaluation ZoneTable::evaluate(Now now) {
+  Evaluation evaluation;
+  std::map<std::string_view, ZoneState> states;
   bool all_disrupted = true;
   for (const auto& [key, zone] : zones_) {
     if (zone.counts.size() == 0) continue;
     const ZoneState state = zone_state(zone.counts, config_.unhealthy_zone_threshold);
     all_disrupted = all_disrupted && state == ZoneState::kFullDisruption;
-    judged.emplace(key, state);
+    states.emplace(key, state);
   }
   const bool all_were_disrupted = drop_vanished();  // drops zones without counted nodes only
-  judgement.master_disruption = all_disrupted && !judged.empty();
-  judgement.entered_master_disruption = all_disrupted && !all_were_disrupted;
-  judgement.left_master_disruption = !all_disrupted && all_were_disrupted;
+  evaluation.master_disruption = all_disrupted && !states.empty();
+  evaluation.entered_master_disruption = all_disrupted && !all_were_disrupted;
+  evaluation.left_master_disruption = !all_disrupted && all_were_disrupted;
 
-  if (judgement.entered_master_disruption) {
+  if (evaluation.entered_master_disruption) {
     for (auto& [key, zone] : zones_) {
       if (!zone.state) continue;
       zone.queue.limiter().set_rate(0, now.mono);
-      judgement.changes.push_back({key, std::exchange(zone.state, ZoneState::kFullDisruption),
-                                   ZoneState::kFullDisruption, zone.counts, zone.queue.limiter().effective_rate()});
+      evaluation.changes.push_back({key, std::exchange(zone.state, ZoneState::kFullDisruption),
+                                    ZoneState::kFullDisruption, zone.counts, zone.queue.limiter().effective_rate()});
     }
-    return judgement;
+    return evaluation;
   }
-  if (all_disrupted) return judgement;
+  if (all_disrupted) return evaluation;
   for (auto& [key, zone] : zones_) {
-    const auto state = judged.find(key);
-    if (state == judged.end()) continue;
-    if (judgement.left_master_disruption && profile_.clear_queues_on_leaving) zone.queue.clear();
-    if (judgement.left_master_disruption || zone.state != state->second)
-      apply(key, zone, state->second, judgement, now);
+    const auto state = states.find(key);
+    if (state == states.end()) continue;
+    if (evaluation.left_master_disruption && profile_.clear_queues_on_leaving) zone.queue.clear();
+    if (evaluation.left_master_disruption || zone.state != state->second)
+      apply(key, zone, state->second, evaluation, now);
   }
-  return judgement;
+  return evaluation;
 }
 
 }  // namespace spillway::lifecycle

@@ -36,7 +36,7 @@ class ZoneTable {
     float rate = 0;  // nodes per second from now on
   };
 
-  struct Judgement {
+  struct Evaluation {
     bool entered_master_disruption = false;
     bool left_master_disruption = false;
     bool master_disruption = false;  // afterwards: every zone is in full disruption, nothing is evicted
@@ -57,14 +57,14 @@ class ZoneTable {
 
   /// Puts a node into this zone until it leaves it. Returns the key, whose address stays valid as long as a node is in.
   const std::string* join(const std::string& key);
-  void leave(const std::string& key);
+  void release(const std::string& key);
 
   /// Called after the nodes of a pass were counted: states, rates, and whether all of them are disrupted.
-  Judgement judge(Now now);
+  Evaluation evaluate(Now now);
 
  private:
   bool drop_vanished();
-  void apply(const std::string& key, Zone& zone, ZoneState state, Judgement& judgement, Now now);
+  void apply(const std::string& key, Zone& zone, ZoneState state, Evaluation& evaluation, Now now);
 
   ZoneConfig config_;
   const Profile& profile_;

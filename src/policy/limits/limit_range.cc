@@ -21,7 +21,7 @@ struct Amounts {
   std::optional<Quantity> limit;
   Quantity allowed;
 
-  /// Small enough to be compared in thousandths.
+  /// True if all amounts can be compared in thousandths.
   bool fine() const {
     return value(request) <= api::kMilliComparedMax && value(limit) <= api::kMilliComparedMax &&
            allowed.value() <= api::kMilliComparedMax;
@@ -43,20 +43,20 @@ std::optional<Quantity> amount_of(const ResourceList& list, const std::string& r
 }
 
 /// One object of a type against one item of a range. At most one problem for each bound.
-class Judge {
+class BoundsCheck {
  public:
-  Judge(std::string_view type, const api::ResourceRequirements& asked, std::vector<std::string>& problems)
+  BoundsCheck(std::string_view type, const api::ResourceRequirements& asked, std::vector<std::string>& problems)
       : type_(type), asked_(asked), problems_(problems) {}
 
   void at_least(const ResourceList& least) {
     each(least, [this](const std::string& resource, const Amounts& a) {
       const std::string rule = fmt::format("minimum {} usage per {} is {}", resource, type_, a.allowed.to_string());
       if (!a.request) {
-        tell("{}.  No request is specified", rule);
+        report("{}.  No request is specified", rule);
       } else if (a.of(a.request) < a.bound()) {
-        tell("{}, but request is {}", rule, a.request->to_string());
+        report("{}, but request is {}", rule, a.request->to_string());
       } else if (a.limit && a.of(a.limit) < a.bound()) {
-        tell("{}, but limit is {}", rule, a.limit->to_string());
+        report("{}, but limit is {}", rule, a.limit->to_string());
       }
     });
   }
@@ -65,11 +65,11 @@ class Judge {
     each(most, [this](const std::string& resource, const Amounts& a) {
       const std::string rule = fmt::format("maximum {} usage per {} is {}", resource, type_, a.allowed.to_string());
       if (!a.limit) {
-        tell("{}.  No limit is specified", rule);
+        report("{}.  No limit is specified", rule);
       } else if (a.of(a.limit) > a.bound()) {
-        tell("{}, but limit is {}", rule, a.limit->to_string());
+        report("{}, but limit is {}", rule, a.limit->to_string());
       } else if (a.request && a.of(a.request) > a.bound()) {
-        tell("{}, but request is {}", rule, a.request->to_string());
+        report("{}, but request is {}", rule, a.request->to_string());
       }
     });
   }
@@ -79,9 +79,9 @@ class Judge {
     each(most, [this](const std::string& resource, const Amounts& a) {
       const std::string rule = fmt::format("maximum {} usage per {} is {}", resource, type_, a.allowed.to_string());
       if (!a.request) {
-        tell("{}.  No request is specified", rule);
+        report("{}.  No request is specified", rule);
       } else if (a.of(a.request) > a.bound()) {
-        tell("{}, but request is {}", rule, a.request->to_string());
+        report("{}, but request is {}", rule, a.request->to_string());
       }
     });
   }
@@ -90,13 +90,13 @@ class Judge {
     each(ratios, [this](const std::string& resource, const Amounts& a) {
       const std::string rule =
           fmt::format("{} max limit to request ratio per {} is {}", resource, type_, a.allowed.to_string());
-      if (!a.request || a.of(a.request) == 0) return tell("{}, but no request is specified or request is 0", rule);
-      if (!a.limit || a.of(a.limit) == 0) return tell("{}, but no limit is specified or limit is 0", rule);
+      if (!a.request || a.of(a.request) == 0) return report("{}, but no request is specified or request is 0", rule);
+      if (!a.limit || a.of(a.limit) == 0) return report("{}, but no limit is specified or limit is 0", rule);
       const double ratio = static_cast<double>(a.of(a.limit)) / static_cast<double>(a.of(a.request));
       const bool in_thousandths = a.bound() <= api::kMilliComparedMax;
       const double most =
           in_thousandths ? static_cast<double>(a.allowed.milli_value()) : static_cast<double>(a.bound());
-      if ((in_thousandths ? ratio * 1000 : ratio) > most) tell("{}, but provided ratio is {:f}", rule, ratio);
+      if ((in_thousandths ? ratio * 1000 : ratio) > most) report("{}, but provided ratio is {:f}", rule, ratio);
     });
   }
 
@@ -110,7 +110,7 @@ class Judge {
   }
 
   template <typename... Args>
-  void tell(fmt::format_string<Args...> text, Args&&... args) {
+  void report(fmt::format_string<Args...> text, Args&&... args) {
     problems_.push_back(fmt::format(text, std::forward<Args>(args)...));
   }
 
@@ -119,15 +119,15 @@ class Judge {
   std::vector<std::string>& problems_;
 };
 
-void judge(const api::LimitRangeItem& item, const api::ResourceRequirements& asked,
-           std::vector<std::string>& problems) {
-  Judge judge(item.type, asked, problems);
-  judge.at_least(item.min);
-  judge.at_most(item.max);
-  judge.ratio_at_most(item.max_ratio);
+void check_bounds(const api::LimitRangeItem& item, const api::ResourceRequirements& asked,
+                  std::vector<std::string>& problems) {
+  BoundsCheck check(item.type, asked, problems);
+  check.at_least(item.min);
+  check.at_most(item.max);
+  check.ratio_at_most(item.max_ratio);
 }
 
-/// The names of what was missing in `list` and is there now.
+/// Fills in defaults; returns the names of resources that were missing in `list`.
 std::vector<std::string_view> fill_in(const ResourceList& defaults, ResourceList& list) {
   std::vector<std::string_view> filled;
   for (const auto& [resource, amount] : defaults) {
@@ -152,15 +152,15 @@ api::ResourceRequirements defaults_of(const api::LimitRange& range) {
 std::string fill_in(const api::LimitRange& range, api::PodSpec& spec) {
   const api::ResourceRequirements defaults = defaults_of(range);
   std::vector<std::string> filled;
-  const auto note = [&filled](const std::vector<std::string_view>& resources, std::string_view what,
-                              std::string_view kind, std::string_view name) {
+  const auto record = [&filled](const std::vector<std::string_view>& resources, std::string_view what,
+                                std::string_view kind, std::string_view name) {
     if (!resources.empty())
       filled.push_back(fmt::format("{} {} for {} {}", fmt::join(resources, ", "), what, kind, name));
   };
   const auto fill = [&](std::vector<api::Container>& containers, std::string_view kind) {
     for (api::Container& each : containers) {
-      note(fill_in(defaults.requests, each.resources.requests), "request", kind, each.name);
-      note(fill_in(defaults.limits, each.resources.limits), "limit", kind, each.name);
+      record(fill_in(defaults.requests, each.resources.requests), "request", kind, each.name);
+      record(fill_in(defaults.limits, each.resources.limits), "limit", kind, each.name);
     }
   };
   fill(spec.containers, "container");
@@ -172,10 +172,11 @@ std::vector<std::string> pod_problems(const api::LimitRange& range, const api::P
   std::vector<std::string> problems;
   for (const api::LimitRangeItem& item : range.limits) {
     if (item.type == api::LimitRangeItem::kContainer) {
-      for (const api::Container& each : pod.spec.containers) judge(item, each.resources, problems);
-      for (const api::Container& each : pod.spec.init_containers) judge(item, each.resources, problems);
+      for (const api::Container& each : pod.spec.containers) check_bounds(item, each.resources, problems);
+      for (const api::Container& each : pod.spec.init_containers) check_bounds(item, each.resources, problems);
     } else if (item.type == api::LimitRangeItem::kPod) {
-      judge(item, {.limits = api::effective_limits(pod, {}), .requests = api::effective_requests(pod, {})}, problems);
+      check_bounds(item, {.limits = api::effective_limits(pod, {}), .requests = api::effective_requests(pod, {})},
+                   problems);
     }
   }
   return problems;
@@ -186,9 +187,9 @@ std::vector<std::string> claim_problems(const api::LimitRange& range, const Reso
   const api::ResourceRequirements asked{.limits = {}, .requests = requests};
   for (const api::LimitRangeItem& item : range.limits) {
     if (item.type != api::LimitRangeItem::kClaim) continue;
-    Judge judge(item.type, asked, problems);
-    judge.at_least(item.min);
-    judge.requested_at_most(item.max);
+    BoundsCheck check(item.type, asked, problems);
+    check.at_least(item.min);
+    check.requested_at_most(item.max);
   }
   return problems;
 }

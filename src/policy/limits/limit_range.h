@@ -13,7 +13,7 @@
 
 namespace spillway::limits {
 
-/// Annotation of a pod: what was filled in.
+/// Annotation of a pod that lists the defaulted amounts.
 inline constexpr std::string_view kFilledAnnotation = "kubernetes.io/limit-ranger";
 
 /// Gives containers and init containers the defaults of the range for what they do not state. The value of
@@ -28,7 +28,7 @@ inline constexpr std::size_t kProblemsMax = 100;
 /// with too great a ratio.
 std::vector<std::string> pod_problems(const api::LimitRange& range, const api::Pod& pod);
 
-/// The same of a claim for storage.
+/// The problems of a claim for storage.
 std::vector<std::string> claim_problems(const api::LimitRange& range, const api::ResourceList& requests);
 
 }  // namespace spillway::limits

@@ -28,7 +28,7 @@ std::string text_of(const api::IpRange& range);
 /// The range without the bits behind its prefix.
 api::IpRange masked(api::IpRange range);
 
-/// The addresses of one family, in their order; texts that are no address are left out.
+/// The addresses of one family, in order; malformed ones are left out.
 std::vector<api::IpAddress> addresses_in(std::span<const std::string> texts, Family family);
 
 /// The ranges of one family, masked, in their order; white space around them is ignored, texts that are no range are

@@ -27,7 +27,7 @@ Indices those(std::span<const Endpoint> endpoints, Wanted wanted) {
   return out;
 }
 
-bool leaves_but_serves(const Endpoint& endpoint) {
+bool serves_while_terminating(const Endpoint& endpoint) {
   return endpoint.serving && endpoint.terminating;
 }
 
@@ -51,13 +51,13 @@ Indices cluster_list(std::span<const Endpoint> endpoints, std::string_view zone)
   const bool by_zone = uses_topology(endpoints, zone);
   Indices ready =
       those(endpoints, [&](const Endpoint& each) { return each.ready && (!by_zone || has_zone(each, zone)); });
-  return ready.empty() ? those(endpoints, leaves_but_serves) : ready;
+  return ready.empty() ? those(endpoints, serves_while_terminating) : ready;
 }
 
 Indices local_list(std::span<const Endpoint> endpoints) {
   Indices ready = those(endpoints, [](const Endpoint& each) { return each.ready && each.local; });
   if (!ready.empty()) return ready;
-  return those(endpoints, [](const Endpoint& each) { return each.local && leaves_but_serves(each); });
+  return those(endpoints, [](const Endpoint& each) { return each.local && serves_while_terminating(each); });
 }
 
 }  // namespace
@@ -124,8 +124,9 @@ EndpointChoice choose_endpoints(const ServicePort& port, std::span<const Endpoin
     Indices both;
     std::ranges::set_union(out.reachable, *out.local, std::back_inserter(both));
     out.reachable = std::move(both);
-    out.any = out.any || std::ranges::any_of(
-                             endpoints, [](const Endpoint& each) { return each.ready || leaves_but_serves(each); });
+    out.any = out.any || std::ranges::any_of(endpoints, [](const Endpoint& each) {
+                return each.ready || serves_while_terminating(each);
+              });
   }
   return out;
 }

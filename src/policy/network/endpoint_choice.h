@@ -59,13 +59,13 @@ MergedEndpoints merge_endpoints(std::span<const SlicePtr> slices, Family family,
 struct EndpointChoice {
   std::optional<std::vector<std::size_t>> cluster;
   std::optional<std::vector<std::size_t>> local;
-  std::vector<std::size_t> reachable;  // in one of both
+  std::vector<std::size_t> reachable;  // in one of both lists
   bool any = false;                    // some endpoint of the cluster serves, though perhaps not here
 
   friend bool operator==(const EndpointChoice&, const EndpointChoice&) = default;
 };
 
-/// `zone`: of the node; empty: it has none.
+/// `zone`: of the node; empty: the node has no zone.
 EndpointChoice choose_endpoints(const ServicePort& port, std::span<const Endpoint> endpoints, std::string_view zone);
 
 /// Distinct addresses of ready endpoints on this node: the weight in the health check of a load balancer.

@@ -36,8 +36,8 @@ std::vector<Condition> at_node_port_address(const RuleSettings& settings) {
 
 /// Look-ups of one sort of target: packets of pods and of this machine have the first word, as the policy of a
 /// destination may not apply to them.
-std::vector<Rule> look_ups(const RuleSettings& settings, Target target, std::string_view from_pods,
-                           std::string_view from_node, std::string_view all) {
+std::vector<Rule> lookup_rules(const RuleSettings& settings, Target target, std::string_view from_pods,
+                               std::string_view from_node, std::string_view all) {
   std::vector<Rule> rules;
   if (auto pod = from_pod(settings.detector)) rules.push_back(follow({*std::move(pod)}, target, from_pods));
   rules.push_back(follow({SourceIsHere{}}, target, from_node));
@@ -81,11 +81,12 @@ RulePart frame_rules(const RuleSettings& settings) {
   auto& chains = part.chains;
   chains[std::string(kRejectChain)] = {.place = {}, .rules = {{{}, Reject{}}}};
 
-  std::vector<Rule> translate = look_ups(settings, Target::kAddress, kFromPods, kFromNode, kServices);
+  std::vector<Rule> translate = lookup_rules(settings, Target::kAddress, kFromPods, kFromNode, kServices);
   translate.push_back({at_node_port_address(settings), Goto{"node-port-targets"}});
   chains["targets"] = {.place = {}, .rules = std::move(translate)};
   chains["node-port-targets"] = {
-      .place = {}, .rules = look_ups(settings, Target::kNodePort, kNodePortsFromPods, kNodePortsFromNode, kNodePorts)};
+      .place = {},
+      .rules = lookup_rules(settings, Target::kNodePort, kNodePortsFromPods, kNodePortsFromNode, kNodePorts)};
 
   std::vector<Rule> unallocated = {{{DestinationInSet{std::string(kClusterIps)}}, Goto{std::string(kRejectChain)}}};
   if (!settings.service_ranges.empty()) {

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kElementsInCommand = 2048;
 
 struct Words {
-  std::string_view ip;       // expressions begin with it: "ip saddr"
+  std::string_view ip;       // keyword of the family in expressions: "ip saddr"
   std::string_view address;  // the type of an address
 };
 
@@ -175,7 +175,7 @@ class ChangeText {
 
   std::string write() {
     if (change_.whole) {
-      // Added first, so that the deletion does not fail where it is not there.
+      // Added first, so that the deletion succeeds even if the table does not exist.
       line("add table {}", table_);
       line("delete table {}", table_);
       line("add table {} {{ comment \"rules of spillway proxy\"; }}", table_);
@@ -204,7 +204,7 @@ class ChangeText {
     text_ += '\n';
   }
 
-  /// All of them before any rule, as rules lead from one to another.
+  /// Declares all chains before any rule, because rules refer to chains.
   void write_chains() {
     for (const auto& [name, chain] : change_.chains) {
       if (chain.place) {

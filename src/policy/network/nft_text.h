@@ -19,7 +19,7 @@ std::string rules_text(Family family, std::string_view name, const Chain& chain)
 
 std::string change_text(const RuleChange& change);
 
-/// Commands that remove the table, whether or not it is there.
+/// Commands that remove the table, if it exists.
 std::string removal_text(Family family);
 
 }  // namespace spillway::network

@@ -23,12 +23,12 @@
 
 namespace spillway::network {
 
-/// A change of the loaded rules, which is made as a whole or not at all.
+/// An atomic change of the loaded rules.
 struct RuleChange {
   Family family = Family::kIPv4;
-  bool whole = false;  // replaces all rules of the family; else what follows is the difference
+  bool whole = false;  // true: replaces all rules of the family; else the members below are the difference
   std::map<std::string, std::int32_t> new_source_sets;
-  std::map<std::string, Chain> chains;  // new ones, and those with other rules than before
+  std::map<std::string, Chain> chains;  // new chains, and those whose rules have changed
   std::vector<std::string> emptied_chains;
   std::vector<std::string> deleted_source_sets;
   std::vector<std::string> deleted_chains;
@@ -91,7 +91,7 @@ class RuleBook {
   std::map<std::string, OwnedSet> sets_;
   // The targets at the last change taken, of those that changed since.
   std::map<std::string, Elements> touched_targets_;
-  std::map<std::string, std::string> touched_chains_;  // → its rules as text; empty: it was not there
+  std::map<std::string, std::string> touched_chains_;  // chain → its former rules as text; empty: the chain is new
   std::set<std::string> touched_sets_;
   std::set<std::string> loaded_sets_;
   std::map<std::string, Instant> emptied_;

@@ -22,16 +22,16 @@ struct LocalDetector {
   bool exists() const { return by != By::kNothing; }
 };
 
-/// Settings for one address family.
+/// Settings of the rules for one address family.
 struct RuleSettings {
   Family family = Family::kIPv4;
   LocalDetector detector;
   bool masquerade_all = false;
-  std::uint32_t masquerade_mark = 0x4000;  // one bit
+  std::uint32_t masquerade_mark = 0x4000;  // a single bit
   NodePortAddresses node_port_addresses;
   std::optional<api::IpAddress> node_ip;
   std::vector<api::IpRange> service_ranges;  // empty: unknown
-  /// Lists of up to so many endpoints have their chains in the frame.
+  /// Up to this many endpoints, a list has its chains in the frame.
   std::size_t spread_max = 64;
   std::string zone;  // the node's; empty: none
 };

@@ -42,11 +42,11 @@ struct DestinationIn {
 /// The name of the interface on which the packet arrived.
 struct InterfaceIs {
   std::string name;
-  bool is_prefix = false;  // its name begins with `name`
+  bool is_prefix = false;  // true: matches all interfaces whose name begins with `name`
   bool negated = false;
 };
 
-/// An address of this machine.
+/// True if the source is an address of this machine.
 struct SourceIsHere {};
 
 struct DestinationIsHere {};
@@ -106,7 +106,7 @@ struct Spread {
   std::string map;
 };
 
-/// Continues with one of the chains at random.
+/// Continues in one of the chains, drawn at random.
 struct GotoAny {
   std::vector<std::string> chains;
 };
@@ -143,19 +143,19 @@ enum class Hook : std::uint8_t { kPrerouting, kInput, kForward, kOutput, kPostro
 
 struct Place {
   Hook hook = Hook::kPrerouting;
-  bool translates = false;  // its type is nat; else filter
+  bool translates = false;  // true: chain type nat; else filter
   int priority = 0;
 };
 
 struct Chain {
-  std::optional<Place> place;  // nullopt: only others lead to it
+  std::optional<Place> place;  // nullopt: reached by jumps only
   std::vector<Rule> rules;
 };
 
-// Containers that are always there.
+// Maps and sets that always exist.
 inline constexpr std::string_view kServices = "services";     // target → chain
-inline constexpr std::string_view kFromPods = "from-pods";    // the same, of packets of pods
-inline constexpr std::string_view kFromNode = "from-node";    // the same, of packets of this machine
+inline constexpr std::string_view kFromPods = "from-pods";    // target → chain, for packets of pods
+inline constexpr std::string_view kFromNode = "from-node";    // target → chain, for packets of this machine
 inline constexpr std::string_view kEndpoints = "endpoints";   // target . slot → endpoint
 inline constexpr std::string_view kNodePorts = "node-ports";  // the same four of node ports
 inline constexpr std::string_view kNodePortsFromPods = "node-ports-from-pods";
@@ -203,7 +203,7 @@ inline constexpr std::array kContainers = {
 
 /// An element's container and key, in nft's spelling: {"services", "10.96.0.1 . tcp . 443"}.
 struct ElementKey {
-  std::string_view container;  // one of kContainers
+  std::string_view container;  // name of one of kContainers
   std::string key;
 
   friend auto operator<=>(const ElementKey&, const ElementKey&) = default;

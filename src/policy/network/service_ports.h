@@ -19,13 +19,13 @@ namespace spillway::network {
 inline constexpr std::string_view kProxiedSelector =
     "labelSelector=%21service.kubernetes.io%2Fservice-proxy-name%2C%21service.kubernetes.io%2Fheadless";
 
-/// The same rule on labels.
+/// The same rule, for labels.
 bool is_proxied(const api::StringMap& labels);
 
 struct PortKey {
   std::string ns;
   std::string service;
-  std::string port;      // empty: it has no name
+  std::string port;      // empty: the port has no name
   std::string protocol;  // "TCP", "UDP", "SCTP"
 
   friend auto operator<=>(const PortKey&, const PortKey&) = default;
@@ -41,7 +41,7 @@ struct ServicePort {
   api::IpAddress cluster_ip;
   std::vector<api::IpAddress> external_ips;
   std::vector<api::IpAddress> load_balancer_vips;
-  std::vector<api::IpRange> source_ranges;  // in this family; empty: VIPs are open to all
+  std::vector<api::IpRange> source_ranges;  // ranges of this family; empty: VIPs are open to all
   std::int32_t affinity_seconds = 0;        // 0: no affinity of clients
   bool external_policy_local = false;
   bool internal_policy_local = false;
@@ -60,7 +60,7 @@ std::vector<ServicePort> service_ports(const api::ProxiedService& service, Famil
 /// The addresses of a node at which node ports answer.
 struct NodePortAddresses {
   bool matches_all = false;               // each address of the node but loopback
-  std::vector<api::IpAddress> addresses;  // sorted; loopback addresses among them are of no use
+  std::vector<api::IpAddress> addresses;  // sorted; loopback addresses have no effect
 
   friend bool operator==(const NodePortAddresses&, const NodePortAddresses&) = default;
 };

@@ -30,7 +30,7 @@ std::uint64_t digest(std::string_view text) {
   return hash;
 }
 
-/// A name as nftables takes it; the begin of a long one with a digest of all of it.
+/// A name that nftables accepts; a long one is cut and gets a digest of the whole.
 std::string nft_name(std::string text) {
   const auto is_safe = [](char each) {
     return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') || (each >= '0' && each <= '9') ||
@@ -42,7 +42,7 @@ std::string nft_name(std::string text) {
   return fmt::format("{}-{:016x}", text.substr(0, kNameMax), digest(text));
 }
 
-/// Builds the rules of one port.
+/// Builds the rules of one Service port.
 class PortRules {
  public:
   PortRules(const RuleSettings& settings, const ServicePort& port, std::span<const Endpoint> endpoints, RulePart& part)
@@ -135,14 +135,14 @@ class PortRules {
     return name;
   }
 
-  /// The same, with the source masqueraded.
+  /// Name of a chain that masquerades the source, then continues in `chain`.
   std::string marked(const std::string& chain) {
     std::string name = nft_name("marked-" + chain);
     part_.chains[name].rules = {{{}, SetMark{settings_.masquerade_mark}}, {{}, Goto{chain}}};
     return name;
   }
 
-  /// The same, with the source masqueraded unless it is a pod.
+  /// Name of a chain that masquerades the source unless it is a pod, then continues in `chain`.
   std::string marked_unless_pod(const std::string& chain) {
     auto not_pod = not_from_pod(settings_.detector);
     if (!not_pod) return chain;

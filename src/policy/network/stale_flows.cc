@@ -4,7 +4,7 @@
 
 namespace spillway::network {
 
-void FlowJudge::add(const ServicePort& port, std::span<const Endpoint> endpoints) {
+void FlowCheck::add(const ServicePort& port, std::span<const Endpoint> endpoints) {
   if (port.key.protocol != "UDP") return;
   Servers servers;
   for (const Endpoint& each : endpoints) {
@@ -19,7 +19,7 @@ void FlowJudge::add(const ServicePort& port, std::span<const Endpoint> endpoints
   if (port.node_port != 0) by_node_port_.try_emplace(port.node_port, index);
 }
 
-bool FlowJudge::is_stale(const Flow& flow) const {
+bool FlowCheck::is_stale(const Flow& flow) const {
   if (const auto found = by_address_.find({flow.destination, flow.destination_port}); found != by_address_.end()) {
     return !servers_[found->second].contains(flow.server);
   }
@@ -27,7 +27,7 @@ bool FlowJudge::is_stale(const Flow& flow) const {
   return found != by_node_port_.end() && !servers_[found->second].contains(flow.server);
 }
 
-bool leaves_flows(const MergedEndpoints& before, const MergedEndpoints& after) {
+bool may_have_stale_flows(const MergedEndpoints& before, const MergedEndpoints& after) {
   const auto has_udp = [](const MergedEndpoints& endpoints) {
     return std::ranges::any_of(endpoints.ports, [](const auto& port) { return port.first.second == "UDP"; });
   };

@@ -19,7 +19,7 @@ namespace spillway::network {
 
 /// A UDP entry of the connection table.
 struct Flow {
-  api::IpAddress destination;  // as the client sent it
+  api::IpAddress destination;  // destination before translation
   std::int32_t destination_port = 0;
   api::IpAddress server;  // the source of answers
 
@@ -28,7 +28,7 @@ struct Flow {
 
 /// The servers that may answer at the UDP addresses of Services, in one family. A port without any serving endpoint is
 /// left out, so its flows stay.
-class FlowJudge {
+class FlowCheck {
  public:
   void add(const ServicePort& port, std::span<const Endpoint> endpoints);
 
@@ -46,6 +46,6 @@ class FlowJudge {
 };
 
 /// The endpoints of a Service changed, and one of its ports has UDP before or after: flows may be left behind.
-bool leaves_flows(const MergedEndpoints& before, const MergedEndpoints& after);
+bool may_have_stale_flows(const MergedEndpoints& before, const MergedEndpoints& after);
 
 }  // namespace spillway::network

@@ -41,7 +41,7 @@ std::string target_text(const MetricTarget& target) {
   return target.value_milli ? milli_text(*target.value_milli) + " in all" : std::string();
 }
 
-/// The same of one of status.currentMetrics.
+/// The text of an element of status.currentMetrics.
 std::string current_text(const MetricTarget& target, const api::Json& status) {
   const api::Json* current = status.at({target.member, "current"});
   if (current == nullptr) return {};
@@ -175,7 +175,7 @@ class AutoscalerOutlook : OutlookMaker {
                  {{"replicas", current}, {"to", std::int64_t{*plan.replicas}}, {"why", plan.why}});
     }
     add(Verdict::kRests, Code::kScaleSteady, {{"replicas", current}});
-    const auto percent = std::int64_t{std::lround(autoscaling::TargetView{}.tolerance * 100)};
+    const auto percent = std::int64_t{std::lround(autoscaling::Settings{}.tolerance * 100)};
     add(Code::kScaleTolerance, {{"tolerance_percent", percent}});
   }
 

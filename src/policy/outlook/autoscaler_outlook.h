@@ -18,9 +18,9 @@ namespace spillway::outlook {
 struct AutoscalerScene {
   const api::HorizontalPodAutoscaler& autoscaler;
   std::optional<Result<autoscaling::Scale>> scale;       // the target's scale; nullopt: the user may not read it
-  std::optional<std::vector<autoscaling::PodPtr>> pods;  // pods that its selector matches; nullopt: not read
+  std::optional<std::vector<autoscaling::PodPtr>> pods;  // pods that the target's selector matches; nullopt: not read
   std::vector<std::string> selecting;                    // keys of the autoscalers of this target, itself among them
-  /// One per metric, if they are needed; nullopt: the user may not read them.
+  /// One answer per metric; empty where none is needed, nullopt if the user may not read metrics.
   std::optional<std::vector<autoscaling::MetricAnswer>> answers;
 };
 

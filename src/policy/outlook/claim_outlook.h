@@ -19,8 +19,8 @@ using ClassPtr = std::shared_ptr<const api::StorageClass>;
 struct ClaimScene {
   const api::PersistentVolumeClaim& claim;
   std::optional<std::vector<ClassPtr>> classes;        // nullopt: not read
-  std::optional<std::vector<workloads::PodPtr>> pods;  // pods of its namespace, by name; nullopt: not read
-  std::optional<std::string> last_message;             // the last warning about it
+  std::optional<std::vector<workloads::PodPtr>> pods;  // pods of the claim's namespace, by name; nullopt: not read
+  std::optional<std::string> last_message;             // the last warning about the claim
 };
 
 /// The first remark names no claim: it is about the subject of the outlook.

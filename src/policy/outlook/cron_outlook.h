@@ -14,7 +14,7 @@ namespace spillway::outlook {
 
 struct CronScene {
   const api::CronJob& cron;
-  std::optional<std::vector<workloads::JobPtr>> jobs;  // Jobs that it owns; nullopt: they could not be read
+  std::optional<std::vector<workloads::JobPtr>> jobs;  // Jobs that the CronJob owns; nullopt: they could not be read
 };
 
 Outlook explain_cron_job(const CronScene& scene, WallTime now);

@@ -1,5 +1,6 @@
 #include "policy/outlook/job_outlook.h"
 
+#include "api/object/kind_id.h"
 #include "policy/workloads/job_failure_policy.h"
 #include "policy/workloads/job_plan.h"
 #include "policy/workloads/pod_complaint.h"
@@ -77,7 +78,7 @@ class JobOutlook : OutlookMaker {
     }
   }
 
-  /// nullopt: it has done its work.
+  /// The state of a pod; nullopt: the pod has done its work.
   std::optional<JobPodState> state_of(const api::Pod& pod) const {
     if (workloads::is_failed(job_, pod) && api::is_terminal(pod)) return JobPodState::kFailed;
     if (pod.status.phase == "Succeeded") return std::nullopt;
@@ -105,7 +106,7 @@ class JobOutlook : OutlookMaker {
 
   /// The status of the Job, or the one that the controller writes next.
   const api::JobStatus& status() const {
-    if (plan_.settled) return *plan_.settled;
+    if (plan_.final_status) return *plan_.final_status;
     return plan_.counted ? *plan_.counted : job_.status;
   }
 
@@ -114,7 +115,7 @@ class JobOutlook : OutlookMaker {
     return found == by_state_.end() ? 0 : static_cast<std::int64_t>(found->second.size());
   }
 
-  // The Job's end, or what it waits for.
+  // The end of the Job, or the reason why it has not ended.
 
   void say_end() {
     if (workloads::true_condition(job_.status, workloads::kJobComplete) != nullptr) {
@@ -186,7 +187,7 @@ class JobOutlook : OutlookMaker {
     add(Verdict::kWaits, Code::kJobRests, {});
   }
 
-  /// True if no pod has been made since, and one has to be.
+  /// True if a pod is missing and none was made since the failure.
   bool is_refused() const {
     if (!scene_.refused || plan_.created.empty()) return false;
     return std::ranges::none_of(pods_, [this](const PodPtr& pod) {
@@ -245,7 +246,7 @@ class JobOutlook : OutlookMaker {
       add(Code::kJobLeavesAfter, {{"ttl_seconds", std::int64_t{*job_.ttl_seconds_after_finished}}});
     } else if (finished && !job_.metadata.deletion_timestamp) {
       const api::OwnerReference* owner = api::controller_of(job_.metadata);
-      const bool of_cron_job = owner != nullptr && owner->kind == api::CronJob::kKind;
+      const bool of_cron_job = owner != nullptr && api::kind_of(*owner) == api::kind_of<api::CronJob>();
       if (of_cron_job) return add(Code::kJobKeptByHistory, {{"cron_job", owner->name}});
       add(Code::kJobStays, {});
     }

@@ -21,7 +21,8 @@ struct RefusedPods {
 
 struct JobScene {
   const api::Job& job;
-  std::optional<std::vector<workloads::PodPtr>> pods;  // pods that it owns, by name; nullopt: they could not be read
+  // pods that the Job owns, by name; nullopt: they could not be read
+  std::optional<std::vector<workloads::PodPtr>> pods;
   std::optional<RefusedPods> refused;
 };
 

@@ -76,6 +76,7 @@ constexpr auto kNames = std::to_array<std::string_view>({
     "service-none-ready",
     "service-draining",
     "service-ready",
+    "service-not-carried",
     "service-headless",
     "service-not-ready-published",
     "service-left-out",

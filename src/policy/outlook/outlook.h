@@ -21,7 +21,7 @@ namespace spillway::outlook {
 inline constexpr std::size_t kRowsMax = 10;
 
 enum class Code {
-  // any of them
+  // any kind of object
   kBeingDeleted,
   kControllerSays,
   kNotRead,
@@ -86,6 +86,7 @@ enum class Code {
   kServiceNoneReady,
   kServiceDraining,
   kServiceReady,
+  kServiceNotCarried,
   kServiceHeadless,
   kServiceNotReadyPublished,
   kServiceLeftOut,
@@ -146,7 +147,7 @@ struct Remark {
   friend bool operator==(const Remark&, const Remark&) = default;
 };
 
-/// One object of many: a pod, a metric.
+/// A row of a table: one pod, one metric.
 struct Row {
   std::string name;
   std::string state;  // "pending", "not ready"

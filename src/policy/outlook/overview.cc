@@ -1,5 +1,6 @@
 #include "policy/outlook/overview.h"
 
+#include "api/object/kind_id.h"
 #include "policy/outlook/pod_outlook.h"
 #include "policy/outlook/service_outlook.h"
 #include "policy/workloads/job_pods.h"
@@ -22,7 +23,7 @@ using policy::Reason;
 using policy::ReasonCode;
 using workloads::PodPtr;
 
-/// A pod that is not ready yet has so long to start before it needs a look.
+/// Time in which a new pod may become ready before it is listed as a concern.
 constexpr Duration kStartGrace = seconds(30);
 /// A pod that the scheduler has tried to place has so long: a node or a volume may be about to come.
 constexpr Duration kPlaceGrace = seconds(5);
@@ -39,13 +40,33 @@ std::optional<double> number_fact(const Reason& reason, std::string_view name) {
 }
 
 /// The pod that would be evicted first; empty: none may be.
-std::string first_of(const policy::Decision& standing) {
-  for (const policy::Candidate& each : standing.candidates) {
+std::string first_of(const policy::Decision& decision) {
+  for (const policy::Candidate& each : decision.candidates) {
     if (each.reason.code == ReasonCode::kRankedFirst) {
       return fmt::format("{}/{}", each.subject.ns, each.subject.name);
     }
   }
   return {};
+}
+
+policy::Subject named_subject(std::string_view kind, const api::ObjectMeta& metadata) {
+  return {std::string(kind), metadata.ns, metadata.name, metadata.uid};
+}
+
+std::optional<Remark> remark_about(const api::Node& node) {
+  const api::NodeCondition* ready = api::find_condition(node.status.conditions, "Ready");
+  if (ready == nullptr) return Remark{Code::kNodeNoStatus, {}};
+  std::vector<Fact> facts;
+  if (!ready->message.empty()) facts.push_back({"message", ready->message});
+  if (ready->status == "Unknown") return Remark{Code::kNodeSilent, std::move(facts)};
+  if (ready->status != "True") return Remark{Code::kNodeNotReady, std::move(facts)};
+  std::string pressure;
+  for (const api::NodeCondition& each : node.status.conditions) {
+    if (each.status != "True" || !each.type.ends_with("Pressure")) continue;
+    pressure += pressure.empty() ? each.type : ", " + each.type;
+  }
+  if (!pressure.empty()) return Remark{Code::kNodeUnderPressure, {{"conditions", pressure}}};
+  return std::nullopt;
 }
 
 class OverviewMaker {
@@ -56,11 +77,11 @@ class OverviewMaker {
     if (!scene_.hold.empty()) {
       add({{"Cluster", "", "", ""}, {Code::kClusterHeld, {{"why", scene_.hold}}}, {}, 0});
     }
-    for (const auto& node : scene_.nodes) look_at_node(*node);
-    for (const PodPtr& pod : scene_.pods) look_at_pod(*pod);
-    look_at_makers();
-    for (const ClaimPtr& claim : scene_.claims) look_at_claim(*claim);
-    for (const auto& service : scene_.services) look_at_service(*service);
+    for (const auto& node : scene_.nodes) inspect_node(*node);
+    for (const PodPtr& pod : scene_.pods) inspect_pod(*pod);
+    inspect_makers();
+    for (const ClaimPtr& claim : scene_.claims) inspect_claim(*claim);
+    for (const auto& service : scene_.services) inspect_service(*service);
     out_.concerns_total = static_cast<std::int64_t>(out_.concerns.size());
     if (out_.concerns.size() > kConcernsMax) out_.concerns.resize(kConcernsMax);
     return std::move(out_);
@@ -69,43 +90,23 @@ class OverviewMaker {
  private:
   void add(Concern concern) { out_.concerns.push_back(std::move(concern)); }
 
-  static policy::Subject subject(std::string_view kind, const api::ObjectMeta& metadata) {
-    return {std::string(kind), metadata.ns, metadata.name, metadata.uid};
-  }
-
   // Nodes.
 
-  void look_at_node(const api::Node& node) {
+  void inspect_node(const api::Node& node) {
     ++out_.nodes;
-    std::optional<Remark> remark = condition_of(node);
+    std::optional<Remark> remark = remark_about(node);
     if (remark && remark->code == Code::kNodeUnderPressure) add_measure(node.metadata.name, remark->facts);
     const api::NodeCondition* ready = api::find_condition(node.status.conditions, "Ready");
     if (ready != nullptr && ready->status == "True") ++out_.nodes_ready;
     if (!remark) remark = near_threshold(node.metadata.name);
-    if (remark) add({subject("Node", node.metadata), *std::move(remark), {}, 0});
+    if (remark) add({named_subject("Node", node.metadata), *std::move(remark), {}, 0});
   }
 
-  static std::optional<Remark> condition_of(const api::Node& node) {
-    const api::NodeCondition* ready = api::find_condition(node.status.conditions, "Ready");
-    if (ready == nullptr) return Remark{Code::kNodeNoStatus, {}};
-    std::vector<Fact> facts;
-    if (!ready->message.empty()) facts.push_back({"message", ready->message});
-    if (ready->status == "Unknown") return Remark{Code::kNodeSilent, std::move(facts)};
-    if (ready->status != "True") return Remark{Code::kNodeNotReady, std::move(facts)};
-    std::string pressure;
-    for (const api::NodeCondition& each : node.status.conditions) {
-      if (each.status != "True" || !each.type.ends_with("Pressure")) continue;
-      pressure += pressure.empty() ? each.type : ", " + each.type;
-    }
-    if (!pressure.empty()) return Remark{Code::kNodeUnderPressure, {{"conditions", pressure}}};
-    return std::nullopt;
-  }
-
-  /// The measurement that is beyond its threshold, as far as the agent says it.
+  /// Adds the measurement that is beyond its threshold, if the agent reports it.
   void add_measure(const std::string& node, std::vector<Fact>& facts) const {
-    const auto standing = scene_.standings.find(node);
-    if (standing == scene_.standings.end()) return;
-    for (const Reason& reason : standing->second.reasons) {
+    const auto found = scene_.standings.find(node);
+    if (found == scene_.standings.end()) return;
+    for (const Reason& reason : found->second.reasons) {
       if (reason.code != ReasonCode::kThresholdMet && reason.code != ReasonCode::kObservationStale) continue;
       for (const Fact& fact : reason.facts) {
         const bool is_measure =
@@ -117,17 +118,17 @@ class OverviewMaker {
   }
 
   std::optional<Remark> near_threshold(const std::string& node) const {
-    const auto standing = scene_.standings.find(node);
-    if (standing == scene_.standings.end()) return std::nullopt;
+    const auto found = scene_.standings.find(node);
+    if (found == scene_.standings.end()) return std::nullopt;
     std::optional<Remark> nearest;
     double soonest = kNearSeconds;
-    for (const Reason& reason : standing->second.reasons) {
+    for (const Reason& reason : found->second.reasons) {
       const auto due = number_fact(reason, "forecast_seconds");
       const auto signal = policy::text_fact(reason, "signal");
       if (!due || !signal || *due > soonest) continue;
       soonest = *due;
       std::vector<Fact> facts{{"signal", std::string(*signal)}, {"due_seconds", *due}};
-      if (const std::string first = first_of(standing->second); !first.empty()) facts.push_back({"pod", first});
+      if (const std::string first = first_of(found->second); !first.empty()) facts.push_back({"pod", first});
       nearest = Remark{Code::kNodeNear, std::move(facts)};
     }
     return nearest;
@@ -135,7 +136,7 @@ class OverviewMaker {
 
   // Pods.
 
-  void look_at_pod(const api::Pod& pod) {
+  void inspect_pod(const api::Pod& pod) {
     ++out_.pods;
     if (pod.status.phase == "Running") ++out_.pods_running;
     auto remark = trouble_of(pod);
@@ -151,7 +152,7 @@ class OverviewMaker {
         return;
       }
     }
-    add({subject("Pod", pod.metadata), *std::move(remark), std::move(owner_text), 0});
+    add({named_subject("Pod", pod.metadata), *std::move(remark), std::move(owner_text), 0});
   }
 
   std::optional<Remark> trouble_of(const api::Pod& pod) const {
@@ -186,7 +187,7 @@ class OverviewMaker {
     std::optional<WallTime> newest;  // creation
   };
 
-  void look_at_makers() {
+  void inspect_makers() {
     if (scene_.refusals.empty()) return;
     std::map<std::string_view, const api::Event*> last;  // by the uid of the workload
     for (const auto& event : scene_.refusals) {
@@ -220,18 +221,18 @@ class OverviewMaker {
   /// The Deployment of a ReplicaSet that has one: users know its name.
   static policy::Subject root_of(const PodMaker& maker) {
     const api::OwnerReference* owner = api::controller_of(maker.metadata);
-    if (owner != nullptr && owner->kind == "Deployment") {
+    if (owner != nullptr && api::kind_of(*owner) == api::KindId{"apps", "Deployment"}) {
       return {owner->kind, maker.metadata.ns, owner->name, owner->uid};
     }
-    return subject(maker.kind, maker.metadata);
+    return named_subject(maker.kind, maker.metadata);
   }
 
   // Claims and Services.
 
-  void look_at_claim(const api::PersistentVolumeClaim& claim) {
+  void inspect_claim(const api::PersistentVolumeClaim& claim) {
     if (claim.status.phase == "Bound" || claim.metadata.deletion_timestamp) return;
     if (claim.status.phase == "Lost") {
-      return add({subject(api::PersistentVolumeClaim::kKind, claim.metadata),
+      return add({named_subject(api::PersistentVolumeClaim::kKind, claim.metadata),
                   {Code::kClaimLost, {{"volume", claim.volume_name}}},
                   {},
                   0});
@@ -239,10 +240,10 @@ class OverviewMaker {
     Remark remark = unbound_claim(claim, scene_.classes);
     // A claim that waits for a pod lacks nothing yet: the pod has an entry of its own, if it needs a look.
     if (remark.code == Code::kClaimFirstConsumer) return;
-    add({subject(api::PersistentVolumeClaim::kKind, claim.metadata), std::move(remark), {}, 0});
+    add({named_subject(api::PersistentVolumeClaim::kKind, claim.metadata), std::move(remark), {}, 0});
   }
 
-  void look_at_service(const api::Service& service) {
+  void inspect_service(const api::Service& service) {
     if (!endpoints::has_selected_pods(service) || service.metadata.deletion_timestamp) return;
     std::vector<endpoints::PodPtr> pods;
     for (const PodPtr& pod : scene_.pods) {
@@ -255,7 +256,7 @@ class OverviewMaker {
       if (remark.code != Code::kServiceNoMatch && remark.code != Code::kServiceNoneReady) continue;
       // The pod that is not ready has an entry of its own.
       std::erase_if(remark.facts, [](const Fact& fact) { return fact.name == "pod" || fact.name == "why"; });
-      return add({subject(api::Service::kKind, service.metadata), std::move(remark), {}, 0});
+      return add({named_subject(api::Service::kKind, service.metadata), std::move(remark), {}, 0});
     }
   }
 
@@ -283,6 +284,16 @@ PodMaker maker_of(const api::Job& job) {
   if (job.completions) maker.wanted = std::min<std::int64_t>(maker.wanted, *job.completions - job.status.succeeded);
   if (job.suspend || job.managed_by || workloads::is_finished(job)) maker.wanted = 0;
   return maker;
+}
+
+std::optional<Outlook> explain_node(const api::Node& node, WallTime now) {
+  std::optional<Remark> remark = remark_about(node);
+  if (!remark || remark->code != Code::kNodeNotReady) return std::nullopt;
+  return Outlook{.at = now,
+                 .subject = named_subject("Node", node.metadata),
+                 .verdict = policy::Verdict::kRefuses,
+                 .remarks = {*std::move(remark)},
+                 .parts = {}};
 }
 
 Overview overview_of(const OverviewScene& scene, WallTime now) {

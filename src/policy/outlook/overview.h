@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,7 @@ namespace spillway::outlook {
 
 inline constexpr std::size_t kConcernsMax = 40;
 
-/// A workload whose controller makes pods, and how many it wants now.
+/// A workload that makes pods, with the number that it wants now.
 struct PodMaker {
   std::string_view kind;  // "ReplicaSet", "StatefulSet", "DaemonSet", "Job"
   api::ObjectMeta metadata;
@@ -43,7 +44,7 @@ PodMaker maker_of(const api::Job& job);
 struct OverviewScene {
   std::vector<std::shared_ptr<const api::Node>> nodes;  // by name
   std::vector<workloads::PodPtr> pods;                  // by namespace and name
-  std::vector<ClaimPtr> claims;                         // the same
+  std::vector<ClaimPtr> claims;                         // by namespace and name
   std::optional<std::vector<ClassPtr>> classes;         // nullopt: not read
   std::vector<std::shared_ptr<const api::Service>> services;
   std::vector<std::shared_ptr<const api::EndpointSlice>> slices;
@@ -57,7 +58,7 @@ struct Concern {
   policy::Subject subject;
   Remark remark;
   std::string owner;      // "ReplicaSet web"; empty: none
-  std::int64_t more = 0;  // further pods of this owner with the same remark
+  std::int64_t more = 0;  // number of further pods of this owner with the same remark
 };
 
 struct Overview {
@@ -68,6 +69,10 @@ struct Overview {
   std::vector<Concern> concerns;  // the most pressing first
   std::int64_t concerns_total = 0;
 };
+
+/// The reason why a node that reports is not ready. nullopt: it is ready, or it is silent, which the controllers
+/// explain.
+std::optional<Outlook> explain_node(const api::Node& node, WallTime now);
 
 Overview overview_of(const OverviewScene& scene, WallTime now);
 

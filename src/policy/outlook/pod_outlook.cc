@@ -43,8 +43,8 @@ class PodOutlook : OutlookMaker {
 
   std::optional<Outlook> run() {
     if (!pod_.status.reason.empty()) return std::nullopt;
-    look_at(pod_.status.init_container_statuses);
-    look_at(pod_.status.container_statuses);
+    inspect(pod_.status.init_container_statuses);
+    inspect(pod_.status.container_statuses);
     if (out_.remarks.empty()) return std::nullopt;
     name_port_holder();
     out_.parts.push_back(std::move(containers_));
@@ -52,7 +52,7 @@ class PodOutlook : OutlookMaker {
   }
 
  private:
-  void look_at(const std::vector<api::ContainerStatus>& containers) {
+  void inspect(const std::vector<api::ContainerStatus>& containers) {
     for (const api::ContainerStatus& container : containers) {
       say(container);
       add_row(container);
@@ -80,7 +80,7 @@ class PodOutlook : OutlookMaker {
     add(verdict(), Code::kPodContainerFailed, std::move(facts));
   }
 
-  /// A pod that has failed stays failed; in other pods the container is started again.
+  /// Refused for a failed pod, which stays so; in other pods the container is started again.
   Verdict verdict() const { return pod_.status.phase == "Failed" ? Verdict::kRefuses : Verdict::kWaits; }
 
   void add_end(std::vector<Fact>& facts, const api::ContainerStatus& container,
@@ -167,6 +167,21 @@ class PodOutlook : OutlookMaker {
 
 std::optional<Outlook> explain_containers(const api::Pod& pod, WallTime now, std::span<const api::Pod> neighbours) {
   return PodOutlook(pod, now, neighbours).run();
+}
+
+std::optional<Outlook> explain_start(const api::Pod& pod, const api::Event& event, WallTime now) {
+  constexpr auto kObstacles = std::to_array<std::string_view>(
+      {"FailedMount", "FailedAttachVolume", "FailedMapVolume", "FailedCreatePodSandBox"});
+  const bool waits = !pod.spec.node_name.empty() && pod.status.phase == "Pending" && !pod.spec.containers.empty();
+  if (!waits || !is_any(event.reason, kObstacles)) return std::nullopt;
+  return Outlook{.at = now,
+                 .subject = {.kind = "Pod", .ns = pod.metadata.ns, .name = pod.metadata.name, .uid = pod.metadata.uid},
+                 .verdict = Verdict::kWaits,
+                 .remarks = {{Code::kPodNoStart,
+                              {{"container", pod.spec.containers.front().name},
+                               {"reason", event.reason},
+                               {"message", event.message}}}},
+                 .parts = {}};
 }
 
 }  // namespace spillway::outlook

@@ -52,7 +52,7 @@ struct Placed {
 struct Difference {
   std::string key;
   std::string wanted;
-  std::string has;  // empty: it has no such label
+  std::string has;  // value in the pod; empty: the pod has no such label
 };
 
 std::string selector_text(const api::StringMap& selector) {
@@ -119,7 +119,7 @@ class ServiceOutlook : OutlookMaker {
     for (const PodPtr& pod : selected_) place(pod);
     for (const PodPtr& pod : *scene_.pods) {
       if (api::is_terminal(*pod) || endpoints::selects(s_, pod->metadata.labels)) continue;
-      if (const auto difference = near_miss(*pod)) note_near_miss(pod, *difference);
+      if (const auto difference = near_miss(*pod)) record_near_miss(pod, *difference);
     }
   }
 
@@ -134,7 +134,7 @@ class ServiceOutlook : OutlookMaker {
     if (endpoint.terminating.value_or(false)) {
       const bool serves = endpoint.serving.value_or(false);
       draining_ += serves ? 1 : 0;
-      places_[PodPlace::kEnding].push_back({pod, serves ? "it still answers" : "it does not answer any more"});
+      places_[PodPlace::kEnding].push_back({pod, serves ? "it still answers" : "it no longer answers"});
     } else if (endpoint.serving.value_or(false)) {
       places_[PodPlace::kReady].push_back({pod, missing_ports(*pod)});
     } else {
@@ -151,7 +151,7 @@ class ServiceOutlook : OutlookMaker {
     return {PodPlace::kLeftOut, "none of its addresses is of a family of the service"};
   }
 
-  /// All labels but one are as wanted.
+  /// The one label that differs from the selector; nullopt: none, or several do.
   std::optional<Difference> near_miss(const api::Pod& pod) const {
     std::optional<Difference> found;
     for (const auto& [key, wanted] : s_.selector) {
@@ -163,11 +163,11 @@ class ServiceOutlook : OutlookMaker {
     }
     // With a single label, a pod with another value of it belongs to something else; only a pod without the label is a
     // near miss.
-    const bool telling = s_.selector.size() > 1 || (selected_.empty() && found && !found->has.empty());
-    return telling ? found : std::nullopt;
+    const bool conclusive = s_.selector.size() > 1 || (selected_.empty() && found && !found->has.empty());
+    return conclusive ? found : std::nullopt;
   }
 
-  void note_near_miss(const PodPtr& pod, const Difference& difference) {
+  void record_near_miss(const PodPtr& pod, const Difference& difference) {
     places_[PodPlace::kNearMiss].push_back({pod, label_text(difference)});
     ++misses_by_key_[difference.key];
   }
@@ -209,7 +209,19 @@ class ServiceOutlook : OutlookMaker {
     if (const api::ServicePort* port = port_of_nobody(); port != nullptr && s_.ports.size() == 1) {
       return say_port_missing(Verdict::kRefuses, *port);
     }
-    add(Verdict::kRests, Code::kServiceReady, {{"ready", static_cast<std::int64_t>(ready_.size())}, {"pods", pods}});
+    const auto ready = static_cast<std::int64_t>(ready_.size());
+    if (!scene_.not_carried.empty() && !endpoints::is_headless(s_) && !s_.ports.empty()) return say_not_carried(pods);
+    add(Verdict::kRests, Code::kServiceReady, {{"ready", ready}, {"pods", pods}});
+  }
+
+  void say_not_carried(std::int64_t pods) {
+    add(Verdict::kRefuses, Code::kServiceNotCarried,
+        {{"ready", static_cast<std::int64_t>(ready_.size())},
+         {"pods", pods},
+         {"address", s_.cluster_ip},
+         {"why", scene_.not_carried},
+         {"name", s_.metadata.name},
+         {"port", std::int64_t{s_.ports.front().port}}});
   }
 
   void say_without_selector() {
@@ -275,7 +287,7 @@ class ServiceOutlook : OutlookMaker {
     add(Code::kServiceLeftOut, {{"pods", most->second}, {"key", most->first}, {"wanted", s_.selector.at(most->first)}});
   }
 
-  /// Endpoints, and those of them that are ready.
+  /// The numbers of endpoints, and of ready ones.
   std::pair<std::int64_t, std::int64_t> slice_totals() const {
     std::int64_t total = 0;
     std::int64_t ready = 0;
@@ -364,7 +376,7 @@ class ServiceOutlook : OutlookMaker {
   const api::Service& s_;
   std::vector<PodPtr> selected_;
   std::vector<PodPtr> ready_;                            // pods that receive connections
-  std::int64_t draining_ = 0;                            // on their way out, and still answering
+  std::int64_t draining_ = 0;                            // terminating endpoints that still serve
   std::map<std::string, api::SliceEndpoint> endpoints_;  // by the name of the pod
   std::map<PodPlace, std::vector<Placed>> places_;
   std::map<std::string, std::int64_t> misses_by_key_;

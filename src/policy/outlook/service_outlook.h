@@ -17,10 +17,13 @@ namespace spillway::outlook {
 
 struct ServiceScene {
   const api::Service& service;
-  std::string external_name;                               // spec.externalName
-  std::optional<std::vector<endpoints::PodPtr>> pods;      // pods of its namespace, by name; nullopt: not read
+  std::string external_name;  // spec.externalName
+  // pods of the Service's namespace, by name; nullopt: not read
+  std::optional<std::vector<endpoints::PodPtr>> pods;
   std::optional<std::vector<endpoints::SlicePtr>> slices;  // slices of the Service, by name; nullopt: not read
-  std::optional<std::set<std::string>> nodes;              // names; nullopt: not read, every node is taken to be there
+  // names of the nodes; nullopt: not read, every node is taken to exist
+  std::optional<std::set<std::string>> nodes;
+  std::string not_carried = {};  // why no Service proxy runs; empty: one does, or not known
 };
 
 Outlook explain_service(const ServiceScene& scene, WallTime now);

@@ -33,7 +33,7 @@ std::string host_text(const api::IpAddress& ip) {
   return ip.v4 ? network::text_of(ip) : fmt::format("[{}]", network::text_of(ip));
 }
 
-/// One port of the Service with what serves it.
+/// The ways that traffic to one port of the Service takes.
 class PortPaths {
  public:
   PortPaths(const ServicePort& port, std::span<const Endpoint> endpoints, const PathNode& node, Part& addresses,
@@ -77,7 +77,7 @@ class PortPaths {
   std::string external_fate() const {
     if (!port_.external_policy_local) return fate_of(choice_.cluster);
     std::string fate = fate_of(choice_.local);
-    // Senders on this node and pods of the cluster are not bound by the policy.
+    // Traffic policies do not apply to senders on this node and to pods of the cluster.
     const bool differs = choice_.local != choice_.cluster && size_of(choice_.cluster) > 0;
     return differs ? fmt::format("{}; from pods and this node: {}", fate, counted(size_of(choice_.cluster))) : fate;
   }
@@ -106,8 +106,8 @@ class PortPaths {
   }
 
   std::string why_not(const Endpoint& endpoint) const {
-    if (endpoint.terminating && !endpoint.serving) return "it is ending and does not answer any more";
-    if (endpoint.terminating) return "it is ending, and others are ready";
+    if (endpoint.terminating && !endpoint.serving) return "it is terminating and no longer answers";
+    if (endpoint.terminating) return "it is terminating, and others are ready";
     if (!endpoint.ready) return "its pod is not ready";
     const bool asks_all = port_.uses_cluster_endpoints();
     if (!asks_all && !endpoint.local) return fmt::format("it is not on node {} (policy Local)", node_.name);

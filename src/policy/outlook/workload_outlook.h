@@ -27,8 +27,8 @@ struct WorkloadScene {
   const api::ObjectMeta& metadata;
   std::int64_t wanted;  // pods
   PodOrder order = PodOrder::kAny;
-  std::optional<std::vector<workloads::PodPtr>> pods;  // pods it owns, by name; nullopt: not read
-  std::vector<ClaimPtr> claims;                        // all of its namespace, as far as they were read
+  std::optional<std::vector<workloads::PodPtr>> pods;  // pods that the workload owns, by name; nullopt: not read
+  std::vector<ClaimPtr> claims;                        // all claims of the namespace, as far as they were read
   std::optional<std::vector<ClassPtr>> classes;        // nullopt: not read
   std::optional<RefusedPods> refused;
 };
@@ -40,7 +40,7 @@ Outlook explain_workload(const WorkloadScene& scene, WallTime now);
 const api::PersistentVolumeClaim* unbound_claim_of(const api::Pod& pod, const std::vector<ClaimPtr>& claims,
                                                    const std::optional<std::vector<ClassPtr>>& classes);
 
-/// The outlook of a pod that such a claim keeps from a node; nullopt: there is none.
+/// The outlook of a pod that waits for a claim; nullopt: it does not.
 std::optional<Outlook> explain_claim_of(const api::Pod& pod, const std::vector<ClaimPtr>& claims,
                                         const std::optional<std::vector<ClassPtr>>& classes, WallTime now);
 

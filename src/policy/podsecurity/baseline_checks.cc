@@ -174,7 +174,7 @@ std::optional<Finding> probe_hosts(const PodView& pod, std::int32_t) {
   Words hosts;
   const auto names = names_where(pod, [&](const Json& container) {
     bool wrong = false;
-    const auto look = [&](const Json& handler) {
+    const auto check = [&](const Json& handler) {
       for (const std::string_view action : {"httpGet", "tcpSocket"}) {
         const std::string_view host = member(handler, action).string_at({"host"});
         if (host.empty()) continue;
@@ -183,10 +183,10 @@ std::optional<Finding> probe_hosts(const PodView& pod, std::int32_t) {
       }
     };
     for (const std::string_view probe : {"livenessProbe", "readinessProbe", "startupProbe"}) {
-      look(member(container, probe));
+      check(member(container, probe));
     }
     const Json& lifecycle = member(container, "lifecycle");
-    for (const std::string_view hook : {"postStart", "preStop"}) look(member(lifecycle, hook));
+    for (const std::string_view hook : {"postStart", "preStop"}) check(member(lifecycle, hook));
     return wrong;
   });
   if (names.empty()) return std::nullopt;

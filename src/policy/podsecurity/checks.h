@@ -18,7 +18,7 @@ struct Finding {
 };
 
 /// nullopt: no finding. `minor`: of the requested version, 0 to kNewestMinor.
-using Judge = std::optional<Finding> (*)(const PodView& pod, std::int32_t minor);
+using CheckFunction = std::optional<Finding> (*)(const PodView& pod, std::int32_t minor);
 
 // Baseline.
 std::optional<Finding> app_armor_profile(const PodView& pod, std::int32_t minor);
@@ -35,7 +35,7 @@ std::optional<Finding> proc_mount(const PodView& pod, std::int32_t minor);
 std::optional<Finding> selinux_options(const PodView& pod, std::int32_t minor);
 /// Annotations until v1.18, fields from v1.19 on.
 std::optional<Finding> seccomp_profile_baseline(const PodView& pod, std::int32_t minor);
-/// More of them are allowed from v1.27, v1.29 and v1.32 on.
+/// Checks sysctls; more of them are allowed from v1.27, v1.29 and v1.32 on.
 std::optional<Finding> sysctls(const PodView& pod, std::int32_t minor);
 std::optional<Finding> windows_host_process(const PodView& pod, std::int32_t minor);
 

@@ -1,5 +1,6 @@
 #include "policy/podsecurity/evaluate.h"
 
+#include "base/followed_version.h"
 #include "base/utf8.h"
 #include "policy/podsecurity/checks.h"
 
@@ -12,11 +13,13 @@ namespace spillway::podsecurity {
 
 namespace {
 
+static_assert(kNewestMinor == kFollowedMinor, "\"latest\" is the version that is followed");
+
 struct Check {
   std::string_view id;
   Level level;
   std::int32_t since;  // minor version
-  Judge judge;
+  CheckFunction find;
   std::string_view replaces;  // the id of a check of baseline; empty: none
 };
 
@@ -62,7 +65,7 @@ std::vector<Violation> evaluate(const LevelVersion& standard, const api::Json& m
   const PodView pod(metadata, spec);
   for (const Check& check : kChecks) {
     if (!applies(check, standard.level, minor) || is_replaced(check, standard.level, minor)) continue;
-    std::optional<Finding> found = check.judge(pod, minor);
+    std::optional<Finding> found = check.find(pod, minor);
     if (!found) continue;
     violations.push_back({check.id, std::move(found->reason), shortened(found->detail, kDetailBytesMax)});
   }

@@ -15,7 +15,7 @@ constexpr std::string_view kPodAnnotation = "seccomp.security.alpha.kubernetes.i
 constexpr std::string_view kContainerAnnotation = "container.seccomp.security.alpha.kubernetes.io/";
 
 /// Adds KEY="VALUE" of an annotation that names a forbidden profile.
-void judge_annotation(const PodView& pod, const std::string& key, Words& wrong) {
+void check_annotation(const PodView& pod, const std::string& key, Words& wrong) {
   const Json* found = member(pod.metadata, "annotations").find(key);
   if (found == nullptr) return;
   const std::string_view profile = found->string_at({});
@@ -27,9 +27,9 @@ void judge_annotation(const PodView& pod, const std::string& key, Words& wrong) 
 
 std::optional<Finding> forbidden_annotations(const PodView& pod) {
   Words wrong;
-  judge_annotation(pod, std::string(kPodAnnotation), wrong);
+  check_annotation(pod, std::string(kPodAnnotation), wrong);
   for (const Json* container : pod.containers) {
-    judge_annotation(pod, fmt::format("{}{}", kContainerAnnotation, container->string_at({"name"})), wrong);
+    check_annotation(pod, fmt::format("{}{}", kContainerAnnotation, container->string_at({"name"})), wrong);
   }
   if (wrong.empty()) return std::nullopt;
   return Finding{"seccompProfile", fmt::format("forbidden {} {}", plural(wrong.size(), "annotation", "annotations"),

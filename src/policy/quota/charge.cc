@@ -18,7 +18,7 @@ namespace {
 using api::Quantity;
 using api::ResourceList;
 
-constexpr std::size_t kTold = 100;  // containers of one resource in an answer
+constexpr std::size_t kNamesMax = 100;  // names of containers in one answer
 
 /// The amounts that every container of a pod must state if a quota counts them, and the member that states them.
 struct Stated {
@@ -36,31 +36,31 @@ constexpr std::array<Stated, 6> kStated{{{"cpu", "cpu", false},
 
 /// "limits.cpu for: a; requests.memory for: a,b"; empty: all is stated, by the containers or for the whole pod.
 std::string unstated(const api::Pod& pod, const std::vector<std::string_view>& counted) {
-  std::vector<std::string> told;
+  std::vector<std::string> parts;
   for (const Stated& each : kStated) {
     if (std::ranges::find(counted, each.amount) == counted.end()) continue;
     const api::Quantity* whole =
         each.limit ? api::pod_level_limit(pod.spec, each.resource) : api::pod_level_request(pod.spec, each.resource);
     if (whole != nullptr) continue;
     std::set<std::string_view> names;
-    const auto look = [&](const std::vector<api::Container>& containers) {
+    const auto collect = [&](const std::vector<api::Container>& containers) {
       for (const api::Container& container : containers) {
         const ResourceList& amounts = each.limit ? container.resources.limits : container.resources.requests;
-        if (!amounts.contains(each.resource) && names.size() < kTold) names.insert(container.name);
+        if (!amounts.contains(each.resource) && names.size() < kNamesMax) names.insert(container.name);
       }
     };
-    look(pod.spec.containers);
-    look(pod.spec.init_containers);
-    if (!names.empty()) told.push_back(fmt::format("{} for: {}", each.amount, fmt::join(names, ",")));
+    collect(pod.spec.containers);
+    collect(pod.spec.init_containers);
+    if (!names.empty()) parts.push_back(fmt::format("{} for: {}", each.amount, fmt::join(names, ",")));
   }
-  return fmt::format("{}", fmt::join(told, "; "));
+  return fmt::format("{}", fmt::join(parts, "; "));
 }
 
 Error refused(std::string message) {
   return Error{ErrorCode::kForbidden, std::move(message), {}};
 }
 
-/// The quota is about the request, and states what it needs to state.
+/// Checks that the request states every amount that the quota requires.
 Outcome may_judge(const api::ResourceQuota& quota, const Request& request) {
   const std::vector<std::string_view> counted = concerned(request.kind, quota.status.hard);
   if (request.pod != nullptr) {
@@ -75,12 +75,12 @@ Outcome may_judge(const api::ResourceQuota& quota, const Request& request) {
 }
 
 std::string amounts_of(const ResourceList& amounts, const std::vector<std::string_view>& names) {
-  std::vector<std::string> told;
+  std::vector<std::string> parts;
   for (const std::string_view name : names) {
     const auto at = amounts.find(name);
-    if (at != amounts.end()) told.push_back(fmt::format("{}={}", name, at->second.to_string()));
+    if (at != amounts.end()) parts.push_back(fmt::format("{}={}", name, at->second.to_string()));
   }
-  return fmt::format("{}", fmt::join(told, ","));
+  return fmt::format("{}", fmt::join(parts, ","));
 }
 
 /// The quota's usage with `more` added; an error if that exceeds the quota.

@@ -19,13 +19,13 @@ struct Request {
   CountedKind kind;
   const api::Pod* pod = nullptr;  // null: of another kind
   api::ResourceList usage;        // the object's usage after the write
-  api::ResourceList before;       // as it was; empty: it is new
+  api::ResourceList before;       // usage of the object before an update; empty: a new object
 };
 
 /// The part of the request that was not used before: amounts above zero. Empty: the request charges no quota.
 api::ResourceList increase(const Request& request);
 
-/// A quota that the request raises, and what is used of it then.
+/// A quota that the request charges, with the usage that results.
 struct Raised {
   std::size_t quota = 0;  // index
   api::ResourceList used;

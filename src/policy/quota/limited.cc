@@ -43,7 +43,7 @@ Names scopes_of(std::span<const api::ResourceQuota> quotas, const api::Pod& pod)
   return names;
 }
 
-std::string told(const api::QuotaScope& scope) {
+std::string text_of(const api::QuotaScope& scope) {
   return fmt::format("{{{} {} [{}]}}", scope.scope, scope.op, fmt::join(scope.values, " "));
 }
 
@@ -53,7 +53,7 @@ Outcome require_scopes(std::span<const LimitedResource> limited, std::span<const
   std::vector<std::string> missing;
   for (const LimitedResource& each : limited) {
     for (const api::QuotaScope& scope : each.scopes) {
-      if (holds(scope, pod) && !known.contains(scope.scope)) missing.push_back(told(scope));
+      if (holds(scope, pod) && !known.contains(scope.scope)) missing.push_back(text_of(scope));
     }
   }
   if (missing.empty()) return {};

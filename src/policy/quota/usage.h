@@ -30,7 +30,7 @@ std::string count_name(const CountedKind& kind);
 api::ResourceList usage_of(const api::Pod& pod, WallTime now);
 api::ResourceList usage_of(const api::CountedService& service);
 api::ResourceList usage_of(const api::CountedClaim& claim);
-/// The usage of one object of any other kind.
+/// The usage of an object of any other kind.
 api::ResourceList usage_of(const CountedKind& kind);
 
 /// The amounts that objects of the kind use up, of those named: in their order.

@@ -94,9 +94,9 @@ api::Json preemption_question(const Extender& extender, const api::Json& pod,
   for (const PreemptionCandidate& candidate : candidates) {
     victims[candidate.node] = victims_json(extender, candidate);
   }
-  const std::string_view told = extender.knows_nodes ? "NodeNameToMetaVictims" : "NodeNameToVictims";
+  const std::string_view filled = extender.knows_nodes ? "NodeNameToMetaVictims" : "NodeNameToVictims";
   const std::string_view other = extender.knows_nodes ? "NodeNameToVictims" : "NodeNameToMetaVictims";
-  return api::Json::object({{"Pod", pod}, {told, std::move(victims)}, {other, api::Json()}});
+  return api::Json::object({{"Pod", pod}, {filled, std::move(victims)}, {other, api::Json()}});
 }
 
 api::Json binding_question(const api::Pod& pod, std::string_view node) {

@@ -23,7 +23,7 @@ namespace spillway::scheduling {
 inline constexpr std::size_t kExtendersMax = 16;
 
 struct Extender {
-  std::string url;  // urlPrefix; its name in messages
+  std::string url;  // urlPrefix, by which messages name the extender
   // The paths of the four calls, below the URL; empty: the extender is not called for that.
   std::string filter_verb;
   std::string prioritize_verb;
@@ -31,9 +31,9 @@ struct Extender {
   std::string bind_verb;
   std::int64_t weight = 0;  // weight of its scores; at least 1 with a prioritize_verb
   Duration timeout = seconds(5);
-  bool knows_nodes = false;            // nodeCacheCapable: it receives names of nodes, not nodes
+  bool knows_nodes = false;            // nodeCacheCapable: the extender receives names of nodes, not nodes
   std::vector<std::string> resources;  // managedResources: only pods that request one of them; empty: all pods
-  bool ignorable = false;              // skipped when it does not answer
+  bool ignorable = false;              // skipped if it does not answer
 
   friend bool operator==(const Extender&, const Extender&) = default;
 };
@@ -45,7 +45,7 @@ std::string_view to_string(ExtenderVerb verb);
 /// The path of that verb; empty: the extender does not implement it.
 const std::string& verb_of(const Extender& extender, ExtenderVerb verb);
 
-/// True if the extender is to be called for this pod.
+/// True if the extender is called for this pod.
 bool concerns(const Extender& extender, const api::Pod& pod);
 /// Indices of the extenders that are called with this verb for the pod, in their order; ignorable ones last.
 std::vector<std::size_t> extenders_for(std::span<const Extender> extenders, ExtenderVerb verb, const api::Pod& pod);

@@ -195,7 +195,7 @@ Result<std::vector<PreemptionCandidate>> read_preemption_answer(const Extender& 
   }
   for (const auto& [name, victims] : *nodes->if_object()) {
     if (std::ranges::find(asked, name, &PreemptionCandidate::node) == asked.end()) {
-      return invalid({}, "claims victims on node \"{}\", which it was not asked about", one_line(name));
+      return invalid({}, "claims victims on node \"{}\", which it did not get", one_line(name));
     }
   }
   for (const PreemptionCandidate& before : asked) {

@@ -25,7 +25,7 @@ inline constexpr std::int64_t kExtenderScoreMax = 10;
 
 /// An extender's refusal of a node.
 struct ExtenderNo {
-  std::string said;        // one line; empty: nothing
+  std::string said;        // its message in one line; may be empty
   bool resolvable = true;  // preemption of pods on the node might help
 
   friend bool operator==(const ExtenderNo&, const ExtenderNo&) = default;
@@ -33,7 +33,7 @@ struct ExtenderNo {
 
 struct FilterAnswer {
   std::vector<std::string> allowed;           // in the order of the request
-  std::map<std::string, ExtenderNo> refused;  // all other nodes of the request
+  std::map<std::string, ExtenderNo> refused;  // all other nodes of the request, with the reason
 };
 
 /// `asked`: names of nodes, sorted.

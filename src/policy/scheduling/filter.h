@@ -25,7 +25,7 @@ struct Misfit {
   friend bool operator==(const Misfit&, const Misfit&) = default;
 };
 
-/// A node's no: one misfit, or of kNodeResourcesFit every resource that is short.
+/// A node's refusal: one misfit, or for kNodeResourcesFit every resource that is short.
 struct Refusal {
   Filter filter{};
   std::vector<Misfit> misfits;

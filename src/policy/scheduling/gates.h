@@ -13,7 +13,7 @@
 
 namespace spillway::scheduling {
 
-/// "waiting for scheduling gates: [example.com/quota]"; empty: there are none.
+/// "waiting for scheduling gates: [example.com/quota]"; empty: the pod has none.
 inline std::string gates_text(const api::Pod& pod) {
   const api::Json::Array* gates = pod.spec.scheduling_gates.if_array();
   if (gates == nullptr || gates->empty()) return {};

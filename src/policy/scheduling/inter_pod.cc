@@ -41,13 +41,13 @@ InterPod::InterPod(const api::Pod& pod, const Surroundings& around, Topology& no
     : pod_(pod), around_(around), nodes_(&nodes), terms_(pod_terms_of(pod)) {
   if (const api::StringMap* labels = around.labels_of(pod.metadata.ns)) own_namespace_ = *labels;
   const bool scores = !profile.ignore_preferred_terms_of_existing_pods || terms_.has_wishes();
-  const auto look_at = [&](const PodSort& sort) {
+  const auto inspect = [&](const PodSort& sort) {
     std::vector<Effect> effects = filter_effects(sort.ns, sort.labels, sort.terms);
     if (scores) add_score_effects(sort, profile, effects);
     count(sort, effects);
   };
   // A pod without terms of its own is affected only by pods that have terms.
-  terms_.empty() ? around.each_with_terms(look_at) : around.each(look_at);
+  terms_.empty() ? around.each_with_terms(inspect) : around.each(inspect);
   std::erase_if(score_, [](const auto& entry) { return !entry.second.touched; });
   std::erase_if(existing_, [](const auto& entry) { return !entry.second.touched; });
   filters_ = !terms_.required.empty() || !terms_.anti_required.empty() || !existing_.empty();

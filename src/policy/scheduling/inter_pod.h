@@ -30,13 +30,13 @@ class InterPod {
   /// True if the scores of nodes may differ.
   bool scores() const { return !score_.empty(); }
 
-  /// nullopt: the node, by its number, takes it.
+  /// The refusal of the node with this number; nullopt: the node accepts the pod.
   std::optional<Refusal> refuse(std::size_t node) const;
 
-  /// The same without words.
+  /// As refuse(), without the reason.
   bool admits(std::size_t node) const { return find_broken(node) == Rule::kNone; }
 
-  /// The score before it is set in proportion to others.
+  /// The score before it is scaled to that of the other nodes.
   std::int64_t raw_score(std::size_t node) const;
 
   /// Counts as if that pod were added, or removed; filters alone.
@@ -80,11 +80,11 @@ class InterPod {
   const Surroundings& around_;
   Topology* nodes_;
   PodTerms terms_;
-  api::StringMap own_namespace_;  // the labels of its own namespace
+  api::StringMap own_namespace_;  // the labels of the pod's namespace
   bool filters_ = false;
-  Tallies existing_;  // terms of others against the newcomer
-  Tallies near_;      // pods that match all it must be near to
-  Tallies apart_;     // pods that it must be apart from
+  Tallies existing_;  // by term of existing pods: conflicts with the new pod
+  Tallies near_;      // pods that match all required affinity terms
+  Tallies apart_;     // pods that match a required anti-affinity term
   Tallies score_;
 };
 

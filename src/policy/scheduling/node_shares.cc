@@ -9,7 +9,7 @@ namespace {
 constexpr std::int64_t kWhole = 100;            // percent
 constexpr std::int64_t kNodesMin = 100;         // upstream: fewer nodes than this are all filtered
 constexpr std::int64_t kPercentAtMost = 50;     // upstream's share of a small cluster
-constexpr std::int64_t kNodesPerPercent = 125;  // upstream: so many nodes lower the share by one
+constexpr std::int64_t kNodesPerPercent = 125;  // upstream: the share falls by one percent for each 125 nodes
 constexpr std::int64_t kPercentAtLeast = 5;     // upstream's share of the largest clusters
 
 }  // namespace

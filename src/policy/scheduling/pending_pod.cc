@@ -42,7 +42,7 @@ std::optional<Names> names_in_terms(const api::Json* terms) {
   Names all;
   for (const api::Json& term : *terms->if_array()) {
     const std::optional<Names> names = names_in_term(term);
-    if (!names) return std::nullopt;  // this term may match any node
+    if (!names) return std::nullopt;  // a term that may match any node
     all.insert(names->begin(), names->end());
   }
   return all;

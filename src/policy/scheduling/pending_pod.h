@@ -17,7 +17,7 @@ namespace spillway::scheduling {
 
 /// An image the pod needs, and how far it is spread over the cluster.
 struct PendingImage {
-  std::string name;       // with its tag: ":latest" if it is written without one
+  std::string name;       // name with tag: ":latest" is added where there is none
   double node_share = 0;  // share of the nodes that hold it, 0..1
   bool of_volume = false;
 };
@@ -30,10 +30,10 @@ struct PendingPod {
   /// The pod's own preferred terms, none if they cannot be parsed, and those of the profile: preferences only.
   std::vector<api::PreferredNodeTerm> preferred;
   bool asks_for_nodes = false;             // has a node selector or required node affinity
-  bool wishes_for_nodes = false;           // has preferred node affinity, if only such as matches nothing
+  bool wishes_for_nodes = false;           // has preferred node affinity, even if no term can match
   std::vector<std::string_view> features;  // features that a node has to declare (policy/declared_features.h)
   bool asks_for_ports = false;
-  std::vector<PendingImage> images;  // one per container, init container and volume of an image
+  std::vector<PendingImage> images;  // one per container, init container and image volume
   /// The only nodes that are tried, because every affinity term names nodes. An empty set: the terms contradict
   /// themselves.
   std::optional<std::set<std::string>> only_nodes;

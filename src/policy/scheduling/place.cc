@@ -119,7 +119,7 @@ Survey survey_nodes(const api::Pod& pod, const std::map<std::string, policy::Nod
   const Relations relations(pending, around, topology);
   std::vector<std::size_t> numbers;
   const auto ask = [&](std::size_t node) {
-    ++survey.looked_at;
+    ++survey.scanned;
     auto no = refuse_on(pending, relations, topology, node, volumes, around);
     if (no) {
       survey.refused.insert_or_assign(topology.name(node), *std::move(no));

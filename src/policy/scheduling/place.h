@@ -26,7 +26,7 @@
 namespace spillway::scheduling {
 
 struct Placement {
-  std::optional<std::string> node;      // nullopt: it fits nowhere
+  std::optional<std::string> node;      // nullopt: no node accepts the pod
   std::vector<policy::Reason> reasons;  // for the chosen node, or why every node was refused
   /// "0/3 nodes are available: 1 Insufficient memory, 2 node(s) were unschedulable."; empty if a node was found.
   std::string message;
@@ -43,11 +43,11 @@ std::string unavailable_text(std::size_t nodes, const std::map<std::string, std:
 struct Survey {
   std::vector<FittingNode> fitting;        // by name, with the scores; the promised node alone, if that one takes it
   std::map<std::string, Refusal> refused;  // by node
-  std::vector<std::string> excluded;       // the pod names other nodes
-  bool contradicts_itself = false;         // its terms match no node: none is filtered
+  std::vector<std::string> excluded;       // nodes outside of those that the pod names
+  bool contradicts_itself = false;         // the pod's own terms contradict each other: no node is filtered
   bool scores_spread = false;              // the plug-in PodTopologySpread affects the score
-  bool scores_inter_pod = false;           // the plugin InterPodAffinity has one
-  std::size_t looked_at = 0;               // nodes that were asked
+  bool scores_inter_pod = false;           // the plugin InterPodAffinity has scores
+  std::size_t scanned = 0;                 // nodes that were filtered
 };
 
 /// The number of nodes that a search filters, and the index at which it begins, modulo their number.
@@ -81,9 +81,9 @@ std::optional<Refusal> refuse_on(const PendingPod& pending, const Relations& rel
 /// The share of `nodes` that hold an image, 0..1.
 double node_share(std::size_t holders, std::size_t nodes);
 
-/// The best of them; at least one.
+/// The best of the candidates, of which there must be one.
 Placement choose(std::span<const FittingNode> candidates, const ScoreWeights& weights);
-/// The placement with its reasons: its total among so many candidates.
+/// The placement on a node with its reasons: total score and number of candidates.
 Placement placement_on(const FittingNode& chosen, std::int64_t total, std::size_t candidates);
 
 /// The refusal of a pod by something that does not depend on nodes: "0/3 nodes are available: pod has unbound immediate

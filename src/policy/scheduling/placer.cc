@@ -19,23 +19,23 @@ class Placer::Ranking {
 
   bool is_for(const PendingPod& pending) const { return asks_alike(pending_, pending); }
 
-  /// Images that spread, or vanish, change what every node that holds them is worth.
+  /// Updates images; a change in their number of nodes changes the scores of all nodes that have them.
   void set_images(std::vector<PendingImage> images) {
     const bool same =
         std::ranges::equal(pending_.images, images, {}, &PendingImage::node_share, &PendingImage::node_share);
     if (same) return;
     pending_.images = std::move(images);
-    look_at_all_ = true;
+    refresh_all_ = true;
   }
 
-  void note_change(std::uint32_t node) {
-    if (look_at_all_) return;
+  void mark_changed(std::uint32_t node) {
+    if (refresh_all_) return;
     changed_.push_back(node);
-    if (changed_.size() > standings_.size()) note_new_set();
+    if (changed_.size() > rows_.size()) mark_new_set();
   }
 
-  void note_new_set() {
-    look_at_all_ = true;
+  void mark_new_set() {
+    refresh_all_ = true;
     changed_.clear();
   }
 
@@ -43,8 +43,8 @@ class Placer::Ranking {
     refresh(nodes);
     if (nodes.empty()) return std::nullopt;
     const std::uint32_t winner = winners_[1];
-    if (!standings_[winner].fits) return std::nullopt;
-    const Standing& of = standings_[winner];
+    if (!rows_[winner].fits) return std::nullopt;
+    const Row& of = rows_[winner];
     return placement_on({&nodes[winner]->first, of.pod_count, of.score}, of.total, candidates_);
   }
 
@@ -59,13 +59,13 @@ class Placer::Ranking {
     fitting.reserve(nodes.size());
     ScoreBounds bounds;
     for (std::size_t node = 0; node < nodes.size(); ++node) {
-      const Standing& standing = standings_[node];
-      if (!standing.fits) continue;
+      const Row& row = rows_[node];
+      if (!row.fits) continue;
       const bool promised = promises && !around.promised(nodes[node]->first, *pending.pod).empty();
       if (promised && refuse_on(pending, relations, topology, node, {}, around)) continue;
       if (!promised && refuses && !relations.admits(node)) continue;
       fitting.push_back(node);
-      bounds.include(standing.score);
+      bounds.include(row.score);
     }
     if (fitting.empty()) return std::nullopt;
     const auto spread = relations.spread_scores(fitting);
@@ -82,14 +82,14 @@ class Placer::Ranking {
     std::size_t best = 0;
     std::pair<std::int64_t, std::int64_t> best_rank;
     for (std::size_t i = 0; i < fitting.size(); ++i) {
-      const Standing& standing = standings_[fitting[i]];
-      const std::int64_t alone = totals_hold ? standing.total : total_score(standing.score, bounds, weights);
-      const std::pair rank{-(alone + related_score(related(i), bounds, weights)), standing.pod_count};
+      const Row& row = rows_[fitting[i]];
+      const std::int64_t alone = totals_hold ? row.total : total_score(row.score, bounds, weights);
+      const std::pair rank{-(alone + related_score(related(i), bounds, weights)), row.pod_count};
       if (i > 0 && rank >= best_rank) continue;  // nodes are in the order of their names
       best = i;
       best_rank = rank;
     }
-    const Standing& winner = standings_[fitting[best]];
+    const Row& winner = rows_[fitting[best]];
     Score score = winner.score;
     score.spread = related(best).spread;
     score.inter_pod = related(best).inter_pod;
@@ -97,7 +97,7 @@ class Placer::Ranking {
   }
 
  private:
-  struct Standing {
+  struct Row {
     bool fits = false;
     Score score;
     std::int64_t total = 0;
@@ -105,37 +105,37 @@ class Placer::Ranking {
   };
 
   void refresh(const std::vector<const Entry*>& nodes) {
-    if (look_at_all_) {
-      standings_.assign(nodes.size(), {});
+    if (refresh_all_) {
+      rows_.assign(nodes.size(), {});
       soft_taints_.clear();
       affinities_.clear();
       candidates_ = 0;
-      for (std::uint32_t node = 0; node < nodes.size(); ++node) judge(node, nodes[node]->second);
+      for (std::uint32_t node = 0; node < nodes.size(); ++node) evaluate(node, nodes[node]->second);
     } else {
-      for (const std::uint32_t node : changed_) judge(node, nodes[node]->second);
+      for (const std::uint32_t node : changed_) evaluate(node, nodes[node]->second);
     }
     ScoreBounds most;
     most.soft_taints = most_of(soft_taints_);
     most.affinity = most_of(affinities_);
-    if (look_at_all_ || most != most_) {
+    if (refresh_all_ || most != most_) {
       most_ = most;
-      play_all();
+      rebuild_winners();
     } else {
-      for (const std::uint32_t node : changed_) play(node);
+      for (const std::uint32_t node : changed_) update_winners(node);
     }
-    look_at_all_ = false;
+    refresh_all_ = false;
     changed_.clear();
   }
 
-  void judge(std::uint32_t node, const policy::NodeLoad& load) {
-    Standing& standing = standings_[node];
-    if (standing.fits) count(standing.score, false);
-    standing = {};
-    standing.fits = !refuse_pod(pending_, load).has_value();
-    if (!standing.fits) return;
-    standing.score = score_node(pending_, load);
-    standing.pod_count = load.pod_count;
-    count(standing.score, true);
+  void evaluate(std::uint32_t node, const policy::NodeLoad& load) {
+    Row& row = rows_[node];
+    if (row.fits) count(row.score, false);
+    row = {};
+    row.fits = !refuse_pod(pending_, load).has_value();
+    if (!row.fits) return;
+    row.score = score_node(pending_, load);
+    row.pod_count = load.pod_count;
+    count(row.score, true);
   }
 
   using Amounts = std::map<std::int64_t, std::size_t>;  // above zero, and how many candidates have it
@@ -156,7 +156,7 @@ class Placer::Ranking {
 
   /// Smallest is best. Nodes are in the order of their names.
   auto rank(std::uint32_t node) const {
-    const Standing& of = standings_[node];
+    const Row& of = rows_[node];
     return std::tuple(!of.fits, -of.total, of.pod_count, node);
   }
 
@@ -165,32 +165,32 @@ class Placer::Ranking {
     return rank(a) < rank(b) ? a : b;
   }
 
-  void play(std::uint32_t node) {
-    standings_[node].total = total_score(standings_[node].score, most_, pending_.profile->weights);
+  void update_winners(std::uint32_t node) {
+    rows_[node].total = total_score(rows_[node].score, most_, pending_.profile->weights);
     for (std::size_t match = (winners_.size() / 2 + node) / 2; match > 0; match /= 2) {
       winners_[match] = better_of(winners_[2 * match], winners_[2 * match + 1]);
     }
   }
 
-  void play_all() {
-    const std::size_t leaves = std::bit_ceil(std::max<std::size_t>(standings_.size(), 1));
-    winners_.assign(2 * leaves, kNobody);
-    for (std::uint32_t node = 0; node < standings_.size(); ++node) {
-      standings_[node].total = total_score(standings_[node].score, most_, pending_.profile->weights);
-      winners_[leaves + node] = node;
+  void rebuild_winners() {
+    const std::size_t width = std::bit_ceil(std::max<std::size_t>(rows_.size(), 1));
+    winners_.assign(2 * width, kNobody);
+    for (std::uint32_t node = 0; node < rows_.size(); ++node) {
+      rows_[node].total = total_score(rows_[node].score, most_, pending_.profile->weights);
+      winners_[width + node] = node;
     }
-    for (std::size_t match = leaves - 1; match > 0; --match) {
+    for (std::size_t match = width - 1; match > 0; --match) {
       winners_[match] = better_of(winners_[2 * match], winners_[2 * match + 1]);
     }
   }
 
   static constexpr std::uint32_t kNobody = UINT32_MAX;
 
-  std::unique_ptr<const api::Pod> pod_;  // the first that asked so
+  std::unique_ptr<const api::Pod> pod_;  // first pod with these requirements
   PendingPod pending_;
-  bool look_at_all_ = true;
+  bool refresh_all_ = true;
   std::vector<std::uint32_t> changed_;  // since the last refresh
-  std::vector<Standing> standings_;     // one per node, in their order
+  std::vector<Row> rows_;               // one row per node, in their order
   std::vector<std::uint32_t> winners_;  // [1]: of all; of 2 m and 2 m + 1 at m; the nodes in the second half
   Amounts soft_taints_;
   Amounts affinities_;
@@ -216,7 +216,7 @@ void Placer::set_node(std::shared_ptr<const api::Node> node) {
   around_.slot_of(node->metadata.name);
   entry->second.set_node(std::move(node));
   count_images(entry->second, true);
-  is_new ? note_new_set() : note_change(entry->first);
+  is_new ? mark_new_set() : mark_changed(entry->first);
 }
 
 void Placer::set_pods(const std::string& node, std::span<const api::Pod* const> pods) {
@@ -229,7 +229,7 @@ void Placer::set_pods(const std::string& node, std::span<const api::Pod* const> 
     around_.add(node, *pod);
   }
   entry->second = std::move(load);
-  note_change(node);
+  mark_changed(node);
 }
 
 void Placer::add_pod(const std::string& node, const api::Pod& pod) {
@@ -237,7 +237,7 @@ void Placer::add_pod(const std::string& node, const api::Pod& pod) {
   if (entry == nodes_.end()) return;
   entry->second.add(pod);
   around_.add(node, pod);
-  note_change(node);
+  mark_changed(node);
 }
 
 void Placer::erase(const std::string& node) {
@@ -246,7 +246,7 @@ void Placer::erase(const std::string& node) {
   count_images(entry->second, false);
   nodes_.erase(entry);
   around_.forget(node);
-  note_new_set();
+  mark_new_set();
 }
 
 void Placer::count_images(const policy::NodeLoad& load, bool there) {
@@ -257,17 +257,17 @@ void Placer::count_images(const policy::NodeLoad& load, bool there) {
   }
 }
 
-void Placer::note_change(const std::string& node) {
+void Placer::mark_changed(const std::string& node) {
   if (order_.empty()) return;  // all nodes are refreshed anyway
   const auto found = std::ranges::lower_bound(order_, node, {}, [](const Entry* entry) { return entry->first; });
   const auto number = static_cast<std::uint32_t>(found - order_.begin());
-  for (Ranking& ranking : rankings_) ranking.note_change(number);
+  for (Ranking& ranking : rankings_) ranking.mark_changed(number);
 }
 
-void Placer::note_new_set() {
+void Placer::mark_new_set() {
   order_.clear();
   topology_.reset();
-  for (Ranking& ranking : rankings_) ranking.note_new_set();
+  for (Ranking& ranking : rankings_) ranking.mark_new_set();
 }
 
 void Placer::number_nodes() {

@@ -23,7 +23,7 @@ namespace spillway::scheduling {
 
 class Placer {
  public:
-  /// At least one profile, each of another scheduler.
+  /// At least one profile, each with another scheduler name.
   explicit Placer(std::vector<Profile> profiles = {Profile()});
 
   ~Placer();
@@ -35,11 +35,11 @@ class Placer {
   /// Loads by the name of the node.
   const std::map<std::string, policy::NodeLoad>& nodes() const { return nodes_; }
 
-  /// Adds or replaces the node; its pods stay.
+  /// Adds or replaces the node; the load of its pods is kept.
   void set_node(std::shared_ptr<const api::Node> node);
   /// Replaces the pods that count on an existing node.
   void set_pods(const std::string& node, std::span<const api::Pod* const> pods);
-  /// One more pod counts on a node; one that is not there counts nothing.
+  /// Counts one more pod on a node; for an unknown node nothing is counted.
   void add_pod(const std::string& node, const api::Pod& pod);
   void erase(const std::string& node);
 
@@ -51,7 +51,7 @@ class Placer {
   /// The profile of the scheduler that the pod names; the first one if there is none of that name.
   const Profile& profile_of(const api::Pod& pod) const;
 
-  /// Same result as place_pod(), by the pod's profile.
+  /// As place_pod(), with the pod's profile.
   Placement place(const api::Pod& pod, const VolumeFilter& volumes = {});
 
  private:
@@ -59,20 +59,20 @@ class Placer {
   using Entry = std::map<std::string, policy::NodeLoad>::value_type;
 
   void count_images(const policy::NodeLoad& load, bool there);
-  void note_change(const std::string& node);
-  void note_new_set();
+  void mark_changed(const std::string& node);
+  void mark_new_set();
   void number_nodes();
   Topology& topology();
-  /// nullopt: it fits on none of the nodes that it names.
+  /// Places a pod that names its nodes; nullopt: none of them accepts it.
   std::optional<Placement> place_by_name(const PendingPod& pending, const Relations& relations);
   Ranking& ranking_for(const api::Pod& pod, PendingPod pending);
 
   std::vector<Profile> profiles_;  // never changed
   Surroundings around_;
   std::map<std::string, policy::NodeLoad> nodes_;
-  std::map<std::string, std::size_t> holders_;  // the number of nodes with each image, by every name of it
-  std::vector<const Entry*> order_;             // by name; empty: to be made
-  std::optional<Topology> topology_;            // nullopt: to be made
+  std::map<std::string, std::size_t> holders_;  // number of nodes with each image, by every name of the image
+  std::vector<const Entry*> order_;             // nodes by name; empty: must be computed
+  std::optional<Topology> topology_;            // nullopt: must be computed
   std::list<Ranking> rankings_;                 // the last used first
 };
 

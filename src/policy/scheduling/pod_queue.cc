@@ -24,14 +24,14 @@ Duration backoff_after(std::int64_t attempts, const Backoff& backoff) {
   return std::min(wait, backoff.max);
 }
 
-void PodQueue::leave_state(const Waiting& pod) {
+void PodQueue::exit_state(const Waiting& pod) {
   if (pod.state == State::kActive) active_.erase(pod.turn);
   if (pod.state == State::kBackingOff) backing_off_.erase({pod.until, pod.turn.key});
   if (pod.state == State::kRefused) refused_.erase({pod.turn.entered, pod.turn.key});
 }
 
 void PodQueue::set_state(Waiting& pod, State state, std::string_view event) {
-  leave_state(pod);
+  exit_state(pod);
   pod.state = state;
   if (state == State::kActive) active_.insert(pod.turn);
   if (state == State::kBackingOff) backing_off_.insert({pod.until, pod.turn.key});
@@ -86,8 +86,8 @@ void PodQueue::refuse(const std::string& key, Instant now, FilterSet by) {
   const auto pod = pods_.find(key);
   if (pod == pods_.end()) return;
   const bool woken = pod->second.state == State::kTried && pod->second.woken;
-  leave_state(pod->second);
-  pod->second.state = State::kTried;  // in no list, while its time changes
+  exit_state(pod->second);
+  pod->second.state = State::kTried;  // the pod is in no list while its key changes
   pod->second.turn.entered = now;
   pod->second.until = now + backoff_after(pod->second.course.attempts, backoff_);
   count_refusals(pod->second, by);
@@ -97,8 +97,8 @@ void PodQueue::refuse(const std::string& key, Instant now, FilterSet by) {
 void PodQueue::fail(const std::string& key, Instant now) {
   const auto pod = pods_.find(key);
   if (pod == pods_.end()) return;
-  leave_state(pod->second);
-  pod->second.state = State::kTried;  // and woken: refuse() lets it wait for its back-off alone
+  exit_state(pod->second);
+  pod->second.state = State::kTried;  // as if tried and woken: refuse() then only applies the back-off
   pod->second.woken = true;
   refuse(key, now);
 }
@@ -125,7 +125,7 @@ void PodQueue::erase(const std::string& key) {
   const auto pod = pods_.find(key);
   if (pod == pods_.end()) return;
   count_refusals(pod->second, {});
-  leave_state(pod->second);
+  exit_state(pod->second);
   pods_.erase(pod);
 }
 

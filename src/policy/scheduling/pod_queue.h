@@ -61,7 +61,7 @@ class PodQueue {
   /// A pod's way through the queue.
   struct Course {
     std::int64_t attempts = 0;
-    Instant waits_since;  // when it entered first
+    Instant waits_since;  // time when the pod was first added
     Instant tried_since;  // start of the last attempt
 
     friend bool operator==(const Course&, const Course&) = default;
@@ -69,7 +69,7 @@ class PodQueue {
 
   enum class State { kActive, kTried, kBackingOff, kRefused };
 
-  /// A pod, as it waits.
+  /// State of a waiting pod, for reports.
   struct Sight {
     State state = State::kActive;
     Course course;
@@ -77,7 +77,7 @@ class PodQueue {
     FilterSet refused_by;
   };
 
-  /// nullopt: it does not wait here.
+  /// nullopt: the pod is not in the queue.
   std::optional<Sight> find(const std::string& key) const;
 
   /// The keys ordered by name.
@@ -96,7 +96,7 @@ class PodQueue {
     return refused_.empty() ? std::nullopt : std::optional(refused_.begin()->first);
   }
 
-  /// nullopt: it does not wait here, or was never tried.
+  /// nullopt: the pod is not in the queue, or was never tried.
   std::optional<Course> course_of(const std::string& key) const;
 
   /// The time at which the next back-off ends; nullopt: no pod is in back-off.
@@ -128,11 +128,11 @@ class PodQueue {
     Course course;
     Instant until;         // end of the back-off
     FilterSet refused_by;  // as counted in refusals_
-    bool woken = false;    // while it is being tried
+    bool woken = false;    // a change requeued the pod during its attempt
   };
 
   void count_refusals(Waiting& pod, FilterSet by);
-  void leave_state(const Waiting& pod);
+  void exit_state(const Waiting& pod);
   void set_state(Waiting& pod, State state, std::string_view event);
   void release(Instant now);
 
@@ -140,7 +140,7 @@ class PodQueue {
   std::map<std::string, Waiting> pods_;
   std::set<Turn> active_;
   std::set<std::pair<Instant, std::string>> backing_off_;
-  std::set<std::pair<Instant, std::string>> refused_;  // by when they were
+  std::set<std::pair<Instant, std::string>> refused_;  // by time of the refusal
   std::map<std::pair<std::string, Filter>, std::size_t> refusals_;
   std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> incoming_;
 };

@@ -39,7 +39,7 @@ struct PodTerms {
 /// A term whose selector cannot be parsed matches no pod.
 PodTerms pod_terms_of(const api::Pod& pod);
 
-/// Every one of them; no terms: true.
+/// True if every term matches; also without terms.
 bool match_all(const std::vector<PodTerm>& terms, const std::string& ns, const api::StringMap* ns_labels,
                const api::StringMap& labels);
 

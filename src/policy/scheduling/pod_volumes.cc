@@ -89,7 +89,7 @@ std::optional<Refusal> PodVolumes::check_restrictions(const policy::NodeLoad& no
   if (disk_is_used) return volume_refusal(Filter::kVolumeRestrictions, kNoDisk);
   const auto as_it_is = view_.nodes.find(node.node->metadata.name);
   for (const auto& [claim, uses] : exclusive_) {
-    // The load may be that after the removal of some pods; pods of other nodes stay.
+    // The load may lack pods that would be removed; pods on other nodes stay.
     const std::size_t here = as_it_is == view_.nodes.end() ? 0 : uses_of(as_it_is->second, claim);
     if (uses - here + uses_of(node, claim) == 0) continue;
     return volume_refusal(Filter::kVolumeRestrictions, kUsedByAnotherPod, {{"claim", claim}});

@@ -22,7 +22,7 @@
 
 namespace spillway::scheduling {
 
-/// The nodes and volumes that the filters depend on; all of it must outlive the filter.
+/// Nodes and volumes for the filter; all of them must outlive it.
 struct VolumeView {
   storage::StorageLookup storage;
   const std::map<std::string, policy::NodeLoad>& nodes;
@@ -42,7 +42,7 @@ class PodVolumes {
   /// The error for which the pod can run nowhere, in upstream's words; empty: none.
   const std::string& problem() const { return claims_.problem; }
 
-  /// Empty: no filter has anything to ask. It lives as long as this does.
+  /// The filter; empty: the pod's volumes restrict no node. Valid as long as this object.
   VolumeFilter filter() const;
 
   /// True if claims get a volume when the pod is placed.
@@ -54,7 +54,7 @@ class PodVolumes {
   std::optional<Refusal> refuse(const policy::NodeLoad& node, FilterSet left_out) const;
   std::optional<Refusal> check_restrictions(const policy::NodeLoad& node) const;
   std::optional<Refusal> check_limits(const policy::NodeLoad& node) const;
-  /// By driver, the volumes that its pods use and those that are attached.
+  /// Volumes in use on the node, or attached to it, by driver.
   std::map<std::string, std::set<std::string>> in_use(const policy::NodeLoad& node) const;
 
   VolumeView view_;

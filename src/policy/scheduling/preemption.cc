@@ -37,14 +37,14 @@ bool is_marked(const api::Pod& pod) {
   return known != nullptr && known->status == "True" && known->reason == kPreemptionByScheduler;
 }
 
-bool leaves_for_a_pod(const api::Pod& pod) {
+bool is_being_preempted(const api::Pod& pod) {
   return pod.metadata.deletion_timestamp && is_marked(pod);
 }
 
 bool selects_for_budget(const api::PodDisruptionBudget& budget, const api::Pod& pod) {
   if (budget.selector.is_everything() || !budget.selector.matches(pod.metadata.labels)) return false;
-  const api::Json& settled = budget.status.disrupted_pods;
-  return !settled.is_object() || settled.find(pod.metadata.name) == nullptr;
+  const api::Json& disrupted = budget.status.disrupted_pods;
+  return !disrupted.is_object() || disrupted.find(pod.metadata.name) == nullptr;
 }
 
 /// Checks in turn for the pods of one node if the budgets still allow an eviction. Each takes its share, even if it is
@@ -88,7 +88,7 @@ class PreemptionTrial {
   Outcome run(const std::string& name) {
     const std::size_t node = *topology_.number_of(name);
     policy::NodeLoad left(topology_.load(node).node);
-    left.image_bytes.clear();  // no filter reads them
+    left.image_bytes.clear();  // not used by filters
     std::vector<PodPtr> lower;
     for (const PodPtr& other : view_.pods_on(name)) {
       if (api::priority_of(*other) >= api::priority_of(pod_)) {
@@ -151,7 +151,7 @@ class PreemptionTrial {
   const PreemptionView& view_;
   PendingPod pending_;
   Topology topology_;
-  Relations relations_;  // as they are between two runs
+  Relations relations_;  // relations without removed pods
 };
 
 /// The reason why the pod must not preempt now; empty: it may.
@@ -159,10 +159,10 @@ std::string_view find_ineligibility(const api::Pod& pod, const Placement& refuse
   if (pod.spec.preemption_policy == "Never") return kPreemptionForbidden;
   const std::string& promised = pod.status.nominated_node_name;
   if (promised.empty() || !std::ranges::binary_search(refused.resolvable, promised)) return {};
-  const bool leaving = std::ranges::any_of(view.pods_on(promised), [&pod](const PodPtr& other) {
-    return api::priority_of(*other) < api::priority_of(pod) && leaves_for_a_pod(*other);
+  const bool victims_remain = std::ranges::any_of(view.pods_on(promised), [&pod](const PodPtr& other) {
+    return api::priority_of(*other) < api::priority_of(pod) && is_being_preempted(*other);
   });
-  return leaving ? kVictimsLeaving : std::string_view();
+  return victims_remain ? kVictimsLeaving : std::string_view();
 }
 
 }  // namespace
@@ -251,11 +251,11 @@ bool frees_enough(const api::Pod& pod, const PreemptionCandidate& candidate, con
   if (!node) return false;
   Relations relations(pending, view.around, topology);
   policy::NodeLoad left(topology.load(*node).node);
-  left.image_bytes.clear();  // no filter reads them
+  left.image_bytes.clear();  // not used by filters
   for (const PodPtr& other : view.pods_on(candidate.node)) {
-    const bool leaves = std::ranges::any_of(
+    const bool is_victim = std::ranges::any_of(
         candidate.victims, [&other](const PodPtr& victim) { return victim->metadata.uid == other->metadata.uid; });
-    if (leaves) {
+    if (is_victim) {
       relations.remove(*node, *other);
     } else {
       left.add_unscored(*other);

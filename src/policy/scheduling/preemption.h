@@ -38,7 +38,7 @@ using BudgetsByNamespace = std::map<std::string, std::vector<std::shared_ptr<con
 inline constexpr std::string_view kDisruptionTarget = "DisruptionTarget";
 inline constexpr std::string_view kPreemptionByScheduler = "PreemptionByScheduler";
 
-/// A node, and the pods that would have to be evicted from it.
+/// A node, with the pods that would be evicted from it.
 struct PreemptionCandidate {
   std::string node;
   std::vector<PodPtr> victims;  // the most important first; at least one
@@ -49,7 +49,7 @@ struct PreemptionCandidate {
 struct PreemptionCost {
   std::size_t budget_violations = 0;
   std::int32_t highest_priority = 0;  // the victims' highest
-  std::int64_t priorities = 0;        // their sum, counted from the lowest there is
+  std::int64_t priorities = 0;        // sum of the victims' priorities, counted from the lowest possible one
   std::size_t victims = 0;
   std::int64_t oldest_start = 0;  // among victims of the highest priority; a later start costs less
 
@@ -68,7 +68,7 @@ struct PreemptionWrite {
 
 struct Preemption {
   std::vector<PreemptionCandidate> candidates;
-  std::optional<std::size_t> chosen;  // one of them
+  std::optional<std::size_t> chosen;  // index of the chosen candidate
   /// The pod waits for the victims of an earlier preemption, or must not preempt: nothing is to be changed.
   bool not_eligible = false;
   /// "preemption: 0/2 nodes are available: 2 No preemption victims found for incoming pod."; empty: one was chosen, or
@@ -93,11 +93,11 @@ struct PreemptionView {
 /// `refused`: the result of place_pod() for the pod on these nodes.
 Preemption decide_preemption(const api::Pod& pod, const Placement& refused, const PreemptionView& view);
 
-/// A candidate with these victims, and the budgets that their eviction would break.
+/// The candidate with these victims, and the number of budgets that their eviction violates.
 PreemptionCandidate candidate_of(std::string node, std::vector<PodPtr> victims, const BudgetsByNamespace& budgets);
 /// True if the pod, by the present state, fits on the node once these victims have left.
 bool frees_enough(const api::Pod& pod, const PreemptionCandidate& candidate, const PreemptionView& view);
-/// The candidate of the lowest cost; nullopt: there are none.
+/// Index of the candidate with the lowest cost; nullopt: there are none.
 std::optional<std::size_t> cheapest_of(const std::vector<PreemptionCandidate>& candidates);
 
 /// Everything that has to be written for a choice, except to the pod itself. `around`: the other pods that are
@@ -111,7 +111,7 @@ api::Json status_patch(const PreemptionWrite& write, std::string_view scheduler,
 /// "Preempted by pod 5f0c… on node n1": the text of a victim's event.
 std::string preempted_text(const api::Pod& pod, std::string_view node);
 
-/// One for each victim: its priority and that of the preempting pod.
+/// One entry for each victim: its priority and that of the preempting pod.
 std::vector<policy::Candidate> victims_of(const api::Pod& pod, const PreemptionCandidate& choice);
 
 /// The most nodes that a decision keeps.

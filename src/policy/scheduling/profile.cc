@@ -7,7 +7,7 @@
 namespace spillway::scheduling {
 
 bool IgnoredResources::contains(std::string_view resource) const {
-  if (!api::is_extended_resource(resource)) return false;  // others are always checked
+  if (!api::is_extended_resource(resource)) return false;  // only extended resources can be ignored
   if (std::ranges::find(names, resource) != names.end()) return true;
   const std::string_view domain = resource.substr(0, resource.find('/'));
   return domain.size() < resource.size() && std::ranges::find(groups, domain) != groups.end();

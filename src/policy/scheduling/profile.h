@@ -38,7 +38,7 @@ struct ScoringStrategy {
 
   Type type = Type::kLeastAllocated;
   std::vector<Resource> resources{{"cpu", 1}, {"memory", 1}};
-  std::vector<Point> shape;  // for kRequestedToCapacityRatio, at least one; by utilization
+  std::vector<Point> shape;  // for kRequestedToCapacityRatio: at least one point, by utilization
 
   friend bool operator==(const ScoringStrategy&, const ScoringStrategy&) = default;
 };
@@ -51,7 +51,7 @@ struct SpreadConstraint {
   api::LabelSelector selector;
   std::int64_t min_domains = 1;
   bool honors_affinity = true;  // nodes that the pod's selector and affinity rule out do not count
-  bool honors_taints = false;   // nodes whose taints keep the pod away do not count
+  bool honors_taints = false;   // nodes whose taints repel the pod do not count
 
   friend bool operator==(const SpreadConstraint&, const SpreadConstraint&) = default;
 };
@@ -82,7 +82,7 @@ struct Profile {
   ScoreWeights weights;
   ScoringStrategy fit;
   IgnoredResources ignored;
-  std::vector<std::string> balanced{"cpu", "memory"};  // resources whose shares are to be alike
+  std::vector<std::string> balanced{"cpu", "memory"};  // resources whose shares should be equal
   AddedAffinity added_affinity;
   NodeShare share;       // share of the nodes that extenders are called for: percentageOfNodesToScore
   bool preempts = true;  // DefaultPreemption

@@ -32,7 +32,7 @@ ClusterChange::Aspects aspects_of(const policy::NodeLoad& before, const policy::
   aspects.features = was.status.declared_features != is.status.declared_features;
   aspects.conditions =
       !std::ranges::equal(was.status.conditions, is.status.conditions, [](const auto& one, const auto& other) {
-        return one.type == other.type && one.status == other.status;  // not their times
+        return one.type == other.type && one.status == other.status;  // times of transitions do not matter
       });
   return aspects;
 }
@@ -251,8 +251,8 @@ std::string_view ClusterChange::label() const {
 
 std::string_view to_string(QueueingHint::Why why) {
   switch (why) {
-    case Why::kNobodyKnown:
-      return "nobody known";
+    case Why::kPluginsUnknown:
+      return "no user known";
     case Why::kNodeMayTakeIt:
       return "node may take it";
     case Why::kRoomMade:
@@ -283,7 +283,7 @@ std::string_view to_string(QueueingHint::Why why) {
 
 QueueingHint hint_for(const RefusedPod& refused, const ClusterChange& change, const Surroundings& around,
                       HintWatch watch) {
-  if (refused.by == FilterSet()) return {true, Why::kNobodyKnown, {}};
+  if (refused.by == FilterSet()) return {true, Why::kPluginsUnknown, {}};
   const Hinter hinter(refused, change, around);
   if (const auto filter = hinter.breaks_promise()) return {true, Why::kPromiseBroken, filter};
   QueueingHint last;

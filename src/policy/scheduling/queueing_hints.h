@@ -29,7 +29,7 @@ class ClusterChange {
     bool allocatable_grew = false;  // for some resource, or for pods
     bool labels = false;
     bool taints = false;      // or spec.unschedulable
-    bool conditions = false;  // their statuses
+    bool conditions = false;  // the statuses of conditions
     bool features = false;    // status.declaredFeatures
 
     bool any() const { return allocatable_grew || labels || taints || conditions || features; }
@@ -39,7 +39,7 @@ class ClusterChange {
 
   /// `before` is nullptr for a new node, `after` for a deleted one. nullopt: nothing changed that a plug-in depends on.
   static std::optional<ClusterChange> of_node(const NodePtr& before, const NodePtr& after);
-  /// The pods must outlive it. `node`: that of the pod, nullptr: unknown.
+  /// The pods must outlive the change. `node`: the pod's node, nullptr: unknown.
   static ClusterChange pod_added(const api::Pod& pod);
   static ClusterChange pod_changed(const api::Pod& before, const api::Pod& after, const NodePtr& node);
   static ClusterChange pod_removed(const api::Pod& pod, const NodePtr& node);
@@ -54,7 +54,7 @@ class ClusterChange {
 
   const Aspects& aspects() const { return aspects_; }
 
-  /// nullptr: there is none.
+  /// nullptr: there was none.
   const api::Pod* pod_before() const { return pod_before_; }
 
   const api::Pod* pod_after() const { return pod_after_; }
@@ -85,20 +85,20 @@ class ClusterChange {
 struct QueueingHint {
   enum class Why {
     // The pod gets another turn.
-    kNobodyKnown,      // the plug-ins that refused it are unknown
-    kNodeMayTakeIt,    // the node does not refuse it any more by the plug-in's rule
+    kPluginsUnknown,   // the plug-ins that refused it are unknown
+    kNodeMayTakeIt,    // the node is no longer refused by the plug-in's rule
     kRoomMade,         // a pod was removed from its node, or requests less
-    kPortsFreed,       // a pod left its node, and its ports
+    kPortsFreed,       // a pod left its node and freed its ports
     kOthersMoved,      // pods or domains that the plug-in counts are others
-    kVolumesFreed,     // a pod left its node, and its volumes
-    kOutsiderDecides,  // an extender refused it, and its criteria are unknown
-    kPromiseBroken,    // the node that preemption has promised it is gone, or refuses it even without pods
+    kVolumesFreed,     // a pod left its node and freed its volumes
+    kOutsiderDecides,  // an extender refused the pod, for unknown reasons
+    kPromiseBroken,    // the node promised by preemption is gone, or refuses the pod even without other pods
     // The pod keeps waiting.
     kNotAffected,       // nothing that the plug-ins depend on has changed
-    kNodeStillRefuses,  // the node refuses it all the same
+    kNodeStillRefuses,  // the node still refuses the pod
     kNodeTooSmall,      // the node is too small for it even without pods
-    kOtherPorts,        // other ports were freed
-    kOtherPods,         // no term of it or of that pod is concerned
+    kOtherPorts,        // the freed ports are not those of the pod
+    kOtherPods,         // neither pod's terms match the other
   };
 
   bool queue = false;

@@ -19,7 +19,7 @@ struct FittingNode {
   const std::string* name = nullptr;
   std::int64_t pod_count = 0;
   Score score;
-  std::int64_t extenders = 0;  // the extenders' addition to its total
+  std::int64_t extenders = 0;  // sum of the extenders' scores
 };
 
 class Relations {
@@ -37,7 +37,7 @@ class Relations {
 
   bool scores_inter_pod() const { return inter_pod_.scores(); }
 
-  /// True if relations do not matter to this pod: every node is evaluated alone.
+  /// True if no relation matters to the pod: every node is evaluated alone.
   bool none() const { return !filters() && !scores_spread() && !scores_inter_pod(); }
 
   std::optional<Refusal> refuse(std::size_t node) const {
@@ -47,7 +47,7 @@ class Relations {
     return no;
   }
 
-  /// The same without words.
+  /// As refuse(), without the reason.
   bool admits(std::size_t node) const {
     return (!asks_spread_ || spread_.admits(node)) && (!asks_inter_pod_ || inter_pod_.admits(node));
   }

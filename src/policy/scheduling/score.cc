@@ -87,7 +87,7 @@ std::int64_t score_of_resources(const PendingPod& pod, const policy::NodeLoad& l
     std::int64_t score = 0;
     if (strategy.type == Type::kRequestedToCapacityRatio) {
       score = by_capacity_ratio(strategy.shape, share);
-      if (score == 0) continue;  // upstream leaves its weight out
+      if (score == 0) continue;  // upstream ignores the weight of such a resource
     } else {
       score = strategy.type == Type::kMostAllocated ? most_allocated(share) : least_allocated(share);
     }

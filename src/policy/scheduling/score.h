@@ -15,12 +15,13 @@
 namespace spillway::scheduling {
 
 struct Score {
-  std::int64_t resources = 0;             // 0..100: NodeResourcesFit; by default the share of cpu and memory left free
-  std::int64_t balanced = 0;              // 0, or 50..100: how the pod changes the balance of cpu and memory, or others
-  std::int64_t soft_taints = 0;           // PreferNoSchedule taints not tolerated; fewer is better
-  std::int64_t affinity = 0;              // weight of the preferred terms that match
-  std::int64_t image_locality = 0;        // 0..100: how much of the pod's images is there; spread images count more
-  std::optional<std::int64_t> inter_pod;  // weights of its terms for pods near by; nullopt: no term applies
+  std::int64_t resources = 0;    // 0..100: NodeResourcesFit; by default the share of cpu and memory left free
+  std::int64_t balanced = 0;     // 0, or 50..100: how the pod changes the balance of cpu and memory, or others
+  std::int64_t soft_taints = 0;  // PreferNoSchedule taints not tolerated; fewer is better
+  std::int64_t affinity = 0;     // weight of the preferred terms that match
+  // 0..100: share of the pod's images on the node; images on many nodes count more
+  std::int64_t image_locality = 0;
+  std::optional<std::int64_t> inter_pod;  // weights of inter-pod terms; nullopt: no term applies
   std::optional<std::int64_t> spread;     // fewer is better; nullopt: no constraint, or the node lacks a label
 
   friend bool operator==(const Score&, const Score&) = default;

@@ -46,11 +46,11 @@ void SlotCounts::erase(Slot slot) {
 void Surroundings::add(const std::string& node, const api::Pod& pod) {
   const Slot slot = slot_of(node);
   const std::string terms = terms_text(pod);
-  const bool leaving = pod.metadata.deletion_timestamp.has_value();
-  const auto key = std::tie(pod.metadata.ns, pod.metadata.labels, terms, leaving);
+  const bool terminating = pod.metadata.deletion_timestamp.has_value();
+  const auto key = std::tie(pod.metadata.ns, pod.metadata.labels, terms, terminating);
   auto sort = sorts_.find(key);
   if (sort == sorts_.end()) {
-    sort = sorts_.emplace(key, PodSort{pod.metadata.ns, pod.metadata.labels, pod_terms_of(pod), leaving, {}}).first;
+    sort = sorts_.emplace(key, PodSort{pod.metadata.ns, pod.metadata.labels, pod_terms_of(pod), terminating, {}}).first;
     if (!sort->second.terms.empty()) asking_.insert(sort);
   }
   sort->second.count.add(slot);

@@ -21,7 +21,7 @@
 
 namespace spillway::scheduling {
 
-/// A node's number in the counts: small, and reused after the node is gone.
+/// A number for each node in the counts: small, and reused after the node is removed.
 using Slot = std::uint32_t;
 
 /// The number of pods on each node that has any, in order of their slots: few bytes each, and read from end to end.
@@ -33,7 +33,7 @@ class SlotCounts {
   };
 
   void add(Slot slot);
-  /// None is there any more.
+  /// Removes the counts of a node.
   void erase(Slot slot);
 
   bool empty() const { return here_.empty(); }
@@ -50,7 +50,7 @@ struct PodSort {
   std::string ns;
   api::StringMap labels;
   PodTerms terms;
-  bool leaving = false;  // deletion has begun
+  bool terminating = false;  // deletion has begun
   SlotCounts count;
 };
 
@@ -63,16 +63,16 @@ class Surroundings {
   Surroundings& operator=(Surroundings&&) = default;
   ~Surroundings() = default;
 
-  /// One more pod on a node.
+  /// Counts one more pod on a node.
   void add(const std::string& node, const api::Pod& pod);
-  /// No pod is on it.
+  /// Removes all pods of a node.
   void clear(const std::string& node);
   /// Clears the node as clear() does, and frees its slot.
   void forget(const std::string& node);
 
-  /// nullopt: no such namespace any more.
+  /// nullopt: the namespace was deleted.
   void set_namespace(const std::string& name, std::optional<api::StringMap> labels);
-  /// `selector` empty: it selects no pod, or the Service is gone.
+  /// `selector` empty: the Service selects no pod, or was deleted.
   void set_service(const std::string& ns, const std::string& name, api::StringMap selector);
   /// The selector of a ReplicationController, ReplicaSet or StatefulSet; nullopt: it is gone.
   void set_owner(const std::string& kind, const std::string& ns, const std::string& name,
@@ -93,9 +93,9 @@ class Surroundings {
 
   bool has_promises() const { return !promised_.empty(); }
 
-  /// Makes one.
+  /// The number of a node, which gets one if it has none.
   Slot slot_of(const std::string& node);
-  /// nullopt: no pod was ever there.
+  /// nullopt: the node has no number.
   std::optional<Slot> find_slot(const std::string& node) const;
 
   /// Visit sorts of pods, in order: those with affinity or anti-affinity terms, all, those of a namespace.

@@ -35,7 +35,7 @@ class Topology {
 
   const policy::NodeLoad& load(std::size_t number) const { return entries_[number]->second; }
 
-  /// nullopt: it is none of them.
+  /// The number of the node; nullopt: unknown node.
   std::optional<std::uint32_t> number_of(const std::string& node) const;
   std::optional<std::uint32_t> number_of(Slot slot) const;
   std::shared_ptr<const Domains> domains_of(const std::string& label);

@@ -118,7 +118,7 @@ std::vector<std::int64_t> TopologySpread::count_pods(const api::LabelSelector& s
   std::vector<std::int64_t> pods(nodes_->size(), 0);
   if (selector.is_everything()) return pods;  // upstream counts no pods then
   around_.each_in(pod_.pod->metadata.ns, [&](const PodSort& sort) {
-    if (sort.leaving || !selector.matches(sort.labels)) return;
+    if (sort.terminating || !selector.matches(sort.labels)) return;
     for (const auto& [slot, count] : sort.count) {
       if (const auto node = nodes_->number_of(slot)) pods[*node] += count;
     }
@@ -163,7 +163,7 @@ std::int64_t TopologySpread::skew_on(const Counted& counted, std::size_t node) {
 const TopologySpread::Counted* TopologySpread::find_broken(std::size_t node) const {
   for (const Counted& counted : required_) {
     if (counted.domains->of[node] == Topology::kNone) return &counted;
-    // No domain at all: upstream lets the constraint pass.
+    // Without any domain upstream accepts every node.
     if (counted.least && skew_on(counted, node) > counted.constraint.max_skew) return &counted;
   }
   return nullptr;
@@ -207,11 +207,11 @@ std::vector<std::int64_t> TopologySpread::sum_domains(const Counted& wished,
 }
 
 std::vector<std::optional<std::int64_t>> TopologySpread::raw_scores(std::span<const std::size_t> candidates) const {
-  std::vector<bool> judged(candidates.size(), true);
-  std::size_t judged_count = candidates.size();
+  std::vector<bool> scored(candidates.size(), true);
+  std::size_t scored_count = candidates.size();
   for (std::size_t i = 0; needs_all_labels_ && i < candidates.size(); ++i) {
-    judged[i] = has_all_labels(wished_, candidates[i]);
-    if (!judged[i]) --judged_count;
+    scored[i] = has_all_labels(wished_, candidates[i]);
+    if (!scored[i]) --scored_count;
   }
   std::vector<double> sums(candidates.size(), 0);
   std::vector<std::int64_t> on_node;
@@ -222,11 +222,11 @@ std::vector<std::optional<std::int64_t>> TopologySpread::raw_scores(std::span<co
     if (counted == nullptr || *counted != constraint.selector) on_node = count_pods(constraint.selector);
     counted = &constraint.selector;
     const std::vector<std::uint32_t>& domain_of = wished.domains->of;
-    std::size_t size = judged_count;
+    std::size_t size = scored_count;
     if (!hosts) {
       std::vector<bool> seen(wished.domains->count + 1, false);  // the last: nodes without the label, if not left out
       for (std::size_t i = 0; i < candidates.size(); ++i) {
-        if (judged[i]) seen[std::min(domain_of[candidates[i]], wished.domains->count)] = true;
+        if (scored[i]) seen[std::min(domain_of[candidates[i]], wished.domains->count)] = true;
       }
       size = static_cast<std::size_t>(std::ranges::count(seen, true));
     }
@@ -242,7 +242,7 @@ std::vector<std::optional<std::int64_t>> TopologySpread::raw_scores(std::span<co
   }
   std::vector<std::optional<std::int64_t>> raw(candidates.size());
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (judged[i]) raw[i] = static_cast<std::int64_t>(std::llround(sums[i]));
+    if (scored[i]) raw[i] = static_cast<std::int64_t>(std::llround(sums[i]));
   }
   return raw;
 }

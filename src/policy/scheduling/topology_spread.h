@@ -29,10 +29,10 @@ class TopologySpread {
   /// True if the scores of nodes may differ.
   bool scores() const { return !wished_.empty(); }
 
-  /// nullopt: the node, by its number, takes it.
+  /// The refusal of the node with this number; nullopt: the node accepts the pod.
   std::optional<Refusal> refuse(std::size_t node) const;
 
-  /// The same without words.
+  /// As refuse(), without the reason.
   bool admits(std::size_t node) const { return find_broken(node) == nullptr; }
 
   /// Counts as if that pod were added, or removed; filters alone.

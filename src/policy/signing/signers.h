@@ -19,7 +19,7 @@ inline constexpr std::string_view kLegacyUnknownSigner = "kubernetes.io/legacy-u
 /// The parts of a certificate request that a signer may sign. A signer makes the certificate from these members, not
 /// from the request's own bytes, so that nothing unchecked gets into it.
 struct RequestedCertificate {
-  std::string common_name;                 // the last, where there are several; empty: none
+  std::string common_name;                 // the last one, if there are several; empty: none
   std::vector<std::string> organizations;  // in the request's order
   std::vector<std::string> dns_names;
   std::vector<std::string> ip_addresses;  // "10.0.0.1", "fd00::1"

@@ -81,7 +81,7 @@ StorageStep bind(const api::PersistentVolumeClaim& claim, const api::PersistentV
   return {claim_write(claim, WriteTo::kClaimStatus, std::move(patch)), {}};
 }
 
-/// No volume fits: what would have to happen.
+/// The event about a claim for which no volume fits.
 StorageEvent why_it_waits(const ClaimView& view) {
   const std::string name = class_of(*view.claim);
   if (name.empty()) {
@@ -139,7 +139,7 @@ StorageStep decide_unnamed(const ClaimView& view) {
   const bool delayed = view.storage_class && waits_for_pod(*view.storage_class);
   const VolumePtr found = find_volume(claim, view.volumes, {.reached = {}, .delayed = delayed, .taken = nullptr});
   if (found) return bind(claim, *found);
-  if (auto told = name_provisioner(view)) return {std::move(told), why_it_waits(view)};
+  if (auto naming = name_provisioner(view)) return {std::move(naming), why_it_waits(view)};
   return wait(claim, why_it_waits(view));
 }
 

@@ -15,11 +15,11 @@ namespace spillway::storage {
 /// The inputs of a claim's sync.
 struct ClaimView {
   const api::PersistentVolumeClaim* claim = nullptr;
-  /// The volume that the claim names; null: there is none of that name.
+  /// The volume that the claim names; null: it does not exist.
   VolumePtr named;
   /// Volumes of the claim's class, and those reserved for it.
   std::vector<VolumePtr> volumes;
-  /// The class that the claim names; null: there is none of that name, or it names none.
+  /// The class that the claim names; null: it names none, or it does not exist.
   std::shared_ptr<const api::StorageClass> storage_class;
   /// The default class for claims without a class; empty: there is no default.
   std::string default_class;

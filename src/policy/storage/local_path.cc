@@ -18,7 +18,7 @@ constexpr std::string_view kNamePrefix = "pvc-";
 constexpr std::size_t kUidMax = 64;
 constexpr std::string_view kHostnameLabel = "kubernetes.io/hostname";
 
-/// A uid is 36 characters of these; a name of anything else is no directory of ours.
+/// True for the name of a directory that this provisioner made: a uid of 36 such characters.
 bool is_local_volume_name(std::string_view name) {
   if (!name.starts_with(kNamePrefix)) return false;
   const std::string_view uid = name.substr(kNamePrefix.size());
@@ -35,7 +35,7 @@ std::string path_below(const std::string& folder, const std::string& name) {
   return fmt::format("{}/{}", folder, name);
 }
 
-/// The reason for which no directory can be what the claim wants; nullopt: one can.
+/// The reason why a directory cannot satisfy the claim; nullopt: it can.
 std::optional<std::string> refusal_of(const api::PersistentVolumeClaim& claim) {
   if (claim.volume_mode == "Block") return "a directory cannot be a volume with volumeMode Block";
   if (!claim.selector.is_null()) return "claim.Spec.Selector is not supported";
@@ -87,7 +87,7 @@ ProvisionDecision decide_provision(const api::PersistentVolumeClaim& claim, cons
                         storage_class->metadata.name)};
   }
   std::string node = annotation(claim.metadata, api::kSelectedNode);
-  if (!folders.contains(node)) return {};  // another process makes it, or none is selected yet
+  if (!folders.contains(node)) return {};  // another process makes the directory, or no node is selected yet
   if (auto why = refusal_of(claim)) return {kRefuse, {}, *std::move(why)};
   return {kMake, std::move(node), {}};
 }
@@ -123,7 +123,7 @@ RemovalDecision decide_removal(const api::PersistentVolume& volume, const LocalF
   if (annotation(volume.metadata, api::kProvisionedBy) != kLocalPathProvisioner) return {};
   if (volume.status.phase != "Released" || volume.reclaim_policy != "Delete") return {};
   const auto folder = folders.find(annotation(volume.metadata, kLocalPathNode));
-  if (folder == folders.end()) return {};  // another process removes it, when its node is there
+  if (folder == folders.end()) return {};  // another process removes the directory, if it runs the node
   const std::string& name = volume.metadata.name;
   const std::string expected = path_below(folder->second, name);
   if (!is_local_volume_name(name) || volume.local.string_at({"path"}) != expected) {

@@ -33,7 +33,7 @@ struct ProvisionDecision {
   friend bool operator==(const ProvisionDecision&, const ProvisionDecision&) = default;
 };
 
-/// `storage_class`: that of the claim; null: there is none of the name.
+/// `storage_class`: the claim's class; null: it does not exist.
 ProvisionDecision decide_provision(const api::PersistentVolumeClaim& claim, const api::StorageClass* storage_class,
                                    const LocalFolders& folders);
 

@@ -38,7 +38,7 @@ struct UnboundClaim {
   std::shared_ptr<const api::StorageClass> storage_class;
 };
 
-/// The claims of one pod, parsed once and checked against every node.
+/// The claims of one pod, parsed once for all nodes.
 struct PodClaims {
   /// The error for which the pod can run nowhere, in upstream's words; empty: none.
   std::string problem;
@@ -56,7 +56,7 @@ PodClaims claims_for(const api::Pod& pod, const StorageLookup& lookup);
 struct ClaimPlan {
   std::string refusal;  // upstream's words; empty: the node will do
   std::vector<std::pair<ClaimPtr, VolumePtr>> bindings;
-  /// Claims for which the provisioner of their class has to make a volume there.
+  /// Claims for which a provisioner must make a volume on the node.
   std::vector<ClaimPtr> provisions;
 };
 

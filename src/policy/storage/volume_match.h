@@ -38,7 +38,7 @@ struct MatchRules {
   std::function<bool(const api::PersistentVolume& volume)> reached = {};
   /// Bound when a pod is placed: without a place only a volume that is reserved for the claim.
   bool delayed = false;
-  /// Volumes that others get in the same breath.
+  /// Volumes that other claims get in the same decision.
   const std::set<std::string>* taken = nullptr;
 };
 

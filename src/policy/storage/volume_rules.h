@@ -7,10 +7,10 @@
 
 namespace spillway::storage {
 
-/// The claim that the volume's claimRef names, as far as it is known.
+/// The view of a volume and of the claim in its claimRef.
 struct VolumeView {
   const api::PersistentVolume* volume = nullptr;
-  /// Null: there is none of that name and uid.
+  /// Null: no claim has that name and uid.
   const api::PersistentVolumeClaim* claim = nullptr;
   /// The API server has just confirmed it, not only a cache.
   bool claim_is_gone = false;
@@ -18,7 +18,7 @@ struct VolumeView {
 
 struct VolumeStep {
   StorageStep step;
-  /// The claim has to be read from the API server first, to be sure that it is gone.
+  /// The claim must be read from the API server, to make sure that it was deleted.
   bool ask_for_claim = false;
 
   friend bool operator==(const VolumeStep&, const VolumeStep&) = default;

@@ -47,7 +47,7 @@ void check_below(const Node& node, const std::string& path, bool resource, bool 
 }  // namespace
 
 void check_defaults(const Node& root, std::string_view path, api::FieldErrors& errors) {
-  RuleUnits units;  // one object's worth of them for all
+  RuleUnits units;  // cost units for all rules of one object
   check_below(root, std::string(path), /*resource=*/true, /*within_meta=*/false, units, errors);
 }
 

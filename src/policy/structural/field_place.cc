@@ -30,7 +30,7 @@ std::optional<std::string> take_quoted(std::string_view& rest) {
   return std::nullopt;
 }
 
-/// Takes one step: ".name" or "['name']".
+/// Parses one step of a path: ".name" or "['name']".
 std::optional<std::string> take_step(std::string_view& rest) {
   if (rest.starts_with('[')) {
     rest.remove_prefix(1);

@@ -21,7 +21,7 @@ namespace {
 struct FormatRow {
   Format format;
   std::string_view name;
-  std::string_view pattern;  // empty: it is checked otherwise
+  std::string_view pattern;  // empty: checked by a function
 };
 
 // Sorted by format.
@@ -108,7 +108,7 @@ bool is_isbn13(std::string_view text) {
   return sum % 10 == 0;
 }
 
-/// Numbers of the known issuers whose last digit is right (Luhn).
+/// True for the numbers of known issuers with a correct check digit (Luhn).
 bool is_credit_card(std::string_view text) {
   std::string digits;
   for (const char c : text) {
@@ -161,7 +161,7 @@ bool is_duration(std::string_view text) {
   return api::parse_duration(text).has_value() || kScala.matches(text);
 }
 
-/// Letters, of other alphabets too, digits, and dashes that are neither first nor last.
+/// True for letters of any alphabet, digits, and dashes that are neither first nor last.
 bool is_host_label(std::string_view label) {
   constexpr std::size_t kLabelMax = 63;
   const auto is_inner = [](char c) { return is_alphanumeric(c) || (static_cast<unsigned char>(c) & 0x80U) != 0; };

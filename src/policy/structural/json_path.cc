@@ -15,7 +15,7 @@ namespace {
 
 using api::Json;
 
-/// Names of the members on the way; empty: the path is none.
+/// Names of the members in the path; empty: malformed.
 std::vector<std::string_view> members_of(std::string_view path) {
   std::vector<std::string_view> names;
   if (!path.starts_with('.')) return names;

@@ -18,7 +18,7 @@ namespace spillway::structural {
 class JsonPath {
  public:
   static constexpr std::size_t kTextMax = 1'024;   // bytes
-  static constexpr std::size_t kFoundMax = 1'000;  // values of one object
+  static constexpr std::size_t kFoundMax = 1'000;  // maximum of values in one object
 
   /// ".a.b", ".a['b.c']", ".a[0]", ".a[-1]", ".a[*]", ".a[?(@.b=="c")].d"; with or without braces around it. kInvalid:
   /// what of it is not understood.
@@ -35,7 +35,7 @@ class JsonPath {
     std::string name;                // kMember
     std::int64_t index = 0;          // kIndex; negative: from the end
     std::vector<std::string> below;  // kFilter: members of an element
-    std::string order;               // "==", "!=", "<", …; empty: it is there
+    std::string order;               // "==", "!=", "<", …; empty: tests that the value exists
     api::Json value;
   };
 
@@ -46,7 +46,7 @@ class JsonPath {
   std::vector<Step> steps_;
 };
 
-/// The value below ".spec.replicas"; nullptr: there is none.
+/// The value at a path like ".spec.replicas"; nullptr: it does not exist.
 const api::Json* member_at(const api::Json& object, std::string_view path);
 /// Puts it there, with the objects on the way. False: something on the way is no object.
 bool set_member_at(api::Json& object, std::string_view path, api::Json value);

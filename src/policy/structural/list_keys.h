@@ -18,10 +18,10 @@ api::Json keys_of(const Node& list, const api::Json& element);
 /// Finds the former values of a list's elements.
 class OldElements {
  public:
-  /// `old`: the list as it was; null: it was not there.
+  /// `old`: the former list; null: there was none.
   OldElements(const Node& list, const api::Json* old);
 
-  /// nullptr: there is nothing that it can be compared with.
+  /// The former element that corresponds; nullptr: there is none.
   const api::Json* of(const api::Json& element, std::size_t index) const;
 
  private:

@@ -14,7 +14,7 @@ namespace {
 using api::Json;
 
 /// Reports equal values, compared as they are written: 1 and 1.0 differ.
-void tell_duplicates(const std::vector<Json>& values, const ValuePath& path, api::FieldErrors& errors) {
+void report_duplicates(const std::vector<Json>& values, const ValuePath& path, api::FieldErrors& errors) {
   std::map<std::string, int> seen;
   for (std::size_t i = 0; i < values.size() && !errors.full(); ++i) {
     if (++seen[api::to_text(values[i])] == 2) errors.duplicate(path.element(i).field(), values[i]);
@@ -33,7 +33,7 @@ void check_map(const Node& node, const Json::Array& list, const ValuePath& path,
     }
     keys.push_back(std::move(own));
   }
-  tell_duplicates(keys, path, errors);
+  report_duplicates(keys, path, errors);
 }
 
 void check_below(const Node& node, const Json& value, const ValuePath& path, api::FieldErrors& errors) {
@@ -50,7 +50,7 @@ void check_below(const Node& node, const Json& value, const ValuePath& path, api
   }
   const Json::Array* list = value.if_array();
   if (list == nullptr) return;
-  if (node.list_type == ListType::kSet) tell_duplicates(*list, path, errors);
+  if (node.list_type == ListType::kSet) report_duplicates(*list, path, errors);
   if (node.list_type == ListType::kMap) check_map(node, *list, path, errors);
   for (std::size_t i = 0; i < list->size() && node.items != nullptr; ++i) {
     check_below(*node.items, (*list)[i], path.element(i), errors);

@@ -43,7 +43,7 @@ struct Checks {
   std::optional<std::int64_t> max_properties;
   std::optional<std::int64_t> min_properties;
   std::string pattern_text;
-  std::optional<cel::Pattern> pattern;  // nullopt beside a text: it is none that can be searched for
+  std::optional<cel::Pattern> pattern;  // nullopt although there is a text: it does not compile
   std::vector<std::string> required;
   std::vector<Node> all_of;
   std::vector<Node> any_of;
@@ -63,7 +63,7 @@ struct Node {
   bool keeps_unknown = false;  // x-kubernetes-preserve-unknown-fields
   bool embedded = false;       // x-kubernetes-embedded-resource
   bool atomic_map = false;     // x-kubernetes-map-type
-  // True if this node or one below has such a thing.
+  // True if this node or one below it has the property.
   bool has_lists = false;      // type set or map
   bool has_embedded = false;   // embedded resources
   bool has_rules = false;      // x-kubernetes-validations
@@ -71,7 +71,7 @@ struct Node {
   bool has_converted = false;  // values that rules see in another form: numbers, times, sets, escaped names
   std::vector<std::string> list_keys;
   api::Json default_value;        // null: none
-  std::size_t default_bytes = 0;  // length of its text
+  std::size_t default_bytes = 0;  // length of the default's text
   std::unique_ptr<Node> items;
   std::unique_ptr<Node> entries;     // for kSchema
   std::vector<Property> properties;  // sorted by name
@@ -80,7 +80,7 @@ struct Node {
   std::vector<Rule> rules;
 
   const Node* property(std::string_view name) const;
-  /// The schema of a member: its own, or that of all others; nullptr: there is none.
+  /// The schema of a member: its own, or additionalProperties; nullptr: there is none.
   const Node* member(std::string_view name) const;
 };
 

@@ -22,7 +22,7 @@ bool is_type_or_metadata(std::string_view name) {
 /// The schema of a value, or its built-in type, which overrides the schema.
 struct Known {
   const Node* node = nullptr;           // null: unknown
-  bool resource = false;                // kind, apiVersion and metadata stay
+  bool resource = false;                // kind, apiVersion and metadata are kept
   bool keeps = false;                   // unknown members are kept
   const api::Type* metadata = nullptr;  // a resource's metadata has the fields of this type; null: any
   const api::Type* built_in = nullptr;  // in place of `node`
@@ -80,7 +80,7 @@ class Pruner {
   }
 
  private:
-  /// The treatment of one member.
+  /// The treatment of one member during a walk.
   struct Step {
     bool drops = false;
     bool goes_on = false;
@@ -174,7 +174,7 @@ class Missing {
  public:
   explicit Missing(std::size_t bytes_max) : left_(bytes_max) {}
 
-  /// False: it does not fit.
+  /// False: the value does not match the schema.
   bool fits(const Node& node, const Json& value) {
     if (!node.has_defaults) return true;
     if (const Json::Object* object = value.if_object()) return members_fit(node, *object);

@@ -17,7 +17,7 @@ struct Node;
 /// Removes fields unknown to the schema; kind, apiVersion and metadata of the object and of embedded resources stay.
 /// Returns the removed fields, as "spec.a" or "spec.list[0].b": sorted, at most api::kComplaintsMax of them.
 std::vector<std::string> prune(const Schema& schema, api::Json& object);
-/// The same of a value that one schema of it describes.
+/// Prunes a value that one schema in it describes.
 std::vector<std::string> prune_value(const Node& node, api::Json& value);
 
 /// Bytes that defaults may add to one object: of their names and texts, and kFillBytes for each. Defaults apply within

@@ -20,7 +20,7 @@ struct PrinterColumn {
   JsonPath path;
 };
 
-/// One entry of additionalPrinterColumns; nullopt: its path is not understood.
+/// Parses one entry of additionalPrinterColumns; nullopt: its path is malformed.
 std::optional<PrinterColumn> read_printer_column(const api::Json& column);
 
 /// Null: the value is absent, or of another type. A string column shows other types as JSON, a date column shows the

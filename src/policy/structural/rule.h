@@ -11,12 +11,12 @@
 namespace spillway::structural {
 
 struct Rule {
-  std::string text;                          // without blanks around it
-  std::string message;                       // the same; empty: there is none
+  std::string text;                          // without blanks at both ends
+  std::string message;                       // without blanks at both ends; empty: there is none
   std::string reason;                        // "FieldValueForbidden", …; empty: invalid
   std::string place;                         // path below the value, as in errors: "a.b"; empty: the value itself
-  std::optional<cel::SelfExpression> holds;  // nullopt: it does not compile
-  std::string why_not;                       // the error of its compilation
+  std::optional<cel::SelfExpression> holds;  // nullopt: the text does not compile
+  std::string why_not;                       // the error of the compilation
   std::optional<cel::SelfExpression> words;  // messageExpression
 };
 

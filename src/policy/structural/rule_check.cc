@@ -23,10 +23,10 @@ using api::Json;
 
 constexpr std::size_t kMadeMessageBytesMax = 5U << 10U;
 
-/// The former value at this place.
+/// The former value at a place of the document.
 struct Before {
-  const Json* compared = nullptr;  // oldSelf; null: there is none
-  const Json* found = nullptr;     // by whatever finds it; null: nothing
+  const Json* compared = nullptr;  // value of oldSelf; null: there is none
+  const Json* found = nullptr;     // former value, found by any means; null: none
   bool around_same = false;        // the surrounding value is unchanged
 };
 
@@ -76,7 +76,7 @@ class RuleCheck {
     for (const Rule& rule : node.rules) {
       if (stopped_) return;
       if (!rule.holds) {
-        if (!rule.why_not.empty()) tell(node, path, "rule compile error: " + rule.why_not);
+        if (!rule.why_not.empty()) report(node, path, "rule compile error: " + rule.why_not);
         continue;
       }
       if (rule.holds->compares() && !rule.holds->optional() && !old_self) continue;
@@ -101,21 +101,21 @@ class RuleCheck {
     }
     if (!holds) {
       const std::string why = holds.error().text();
-      return tell(node, path,
-                  why.starts_with("no such overload")
-                      ? fmt::format("'{}': call arguments did not match a supported operator, function or macro "
-                                    "signature for rule: {}",
-                                    why, shown)
-                      : fmt::format("{} evaluating rule: {}", why, shown));
+      return report(node, path,
+                    why.starts_with("no such overload")
+                        ? fmt::format("'{}': call arguments did not match a supported operator, function or macro "
+                                      "signature for rule: {}",
+                                      why, shown)
+                        : fmt::format("{} evaluating rule: {}", why, shown));
     }
     if (holds->is(cel::Kind::kBool) && holds->as<bool>()) return;
     if (same && !rule.holds->compares()) return;
     std::optional<std::string> made = made_message(rule, self, old_self);
     if (stopped_) return;
-    tell_broken(node, rule, path,
-                made                   ? *std::move(made)
-                : rule.message.empty() ? "failed rule: " + rule.text
-                                       : rule.message);
+    report_broken(node, rule, path,
+                  made                   ? *std::move(made)
+                  : rule.message.empty() ? "failed rule: " + rule.text
+                                         : rule.message);
   }
 
   bool charge(std::uint64_t units) {
@@ -145,16 +145,16 @@ class RuleCheck {
     return field_or_nil(std::move(at));
   }
 
-  void tell(const Node& node, const ValuePath& path, std::string_view what) {
+  void report(const Node& node, const ValuePath& path, std::string_view what) {
     errors_.invalid(field(path), Json(to_string(node.type)), what);
   }
 
   void stop(const Node& node, const ValuePath& path, std::string_view what) {
     stopped_ = true;
-    tell(node, path, what);
+    report(node, path, what);
   }
 
-  void tell_broken(const Node& node, const Rule& rule, const ValuePath& path, const std::string& what) {
+  void report_broken(const Node& node, const Rule& rule, const ValuePath& path, const std::string& what) {
     const std::string at = field(path, rule.place);
     if (rule.reason == "FieldValueForbidden") return errors_.forbidden(at, what);
     if (rule.reason == "FieldValueRequired") return errors_.required(at, what);

@@ -29,7 +29,7 @@ using cel::TypeKind;
 
 constexpr std::array<std::string_view, 4> kReasons{"FieldValueRequired", "FieldValueForbidden", "FieldValueInvalid",
                                                    "FieldValueDuplicate"};
-// Sorted, as messages name them.
+// Sorted as in messages.
 constexpr std::array<std::string_view, 4> kShownReasons{"FieldValueDuplicate", "FieldValueForbidden",
                                                         "FieldValueInvalid", "FieldValueRequired"};
 
@@ -57,7 +57,7 @@ class RuleReader {
   /// The context of a schema.
   struct Around {
     std::string apart = {};              // from where on old values cannot be found; empty: they can
-    std::optional<std::uint64_t> times;  // the highest number of its values; nullopt: unbounded
+    std::optional<std::uint64_t> times;  // maximal number of its values; nullopt: unbounded
   };
 
   static std::optional<std::uint64_t> product(const std::optional<std::uint64_t>& times,
@@ -109,26 +109,26 @@ class RuleReader {
   }
 
   /// The most expensive rules are reported if the total is too high.
-  void note_cost(std::uint64_t cost, const std::string& at) {
-    constexpr std::size_t kToldMax = 4;
+  void record_cost(std::uint64_t cost, const std::string& at) {
+    constexpr std::size_t kReportedMax = 4;
     total_ = total_ > std::numeric_limits<std::uint64_t>::max() - cost ? std::numeric_limits<std::uint64_t>::max()
                                                                        : total_ + cost;
     if (cost <= kRuleCostMax) return;
     const auto place = std::ranges::find_if(dearest_, [&](const auto& one) { return one.first < cost; });
     dearest_.insert(place, {cost, at});
-    if (dearest_.size() > kToldMax) dearest_.pop_back();
+    if (dearest_.size() > kReportedMax) dearest_.pop_back();
   }
 
   void limit_rule(std::uint64_t cost, const Node& node, const std::string& at, const Around& around) {
     const std::uint64_t times = around.times ? *around.times : times_in_request(*rule_sizes_of(node));
     const std::uint64_t all = cel::saturating_product(cost, times);
     if (all > kRuleCostMax) errors_.forbidden(at, over_limit("estimated rule cost", all, kRuleCostMax));
-    note_cost(all, at);
+    record_cost(all, at);
   }
 
   void limit_message(std::uint64_t cost, const std::string& at) {
     if (cost > kRuleCostMax) errors_.forbidden(at, over_limit("estimated messageExpression cost", cost, kRuleCostMax));
-    note_cost(cost, at);
+    record_cost(cost, at);
   }
 
   const std::shared_ptr<const cel::Sizes>& rule_sizes_of(const Node& node) {
@@ -232,8 +232,8 @@ class RuleReader {
   /// Costs count when a schema is created: of one that is stored already nothing is refused.
   const cel::Sizes* sizes_for(const Node& node) { return age_ == cel::Age::kNew ? rule_sizes_of(node).get() : nullptr; }
 
-  static constexpr std::uint64_t kRuleCostMax = 10'000'000;     // for one rule for all values of an object
-  static constexpr std::uint64_t kSchemaCostMax = 100'000'000;  // for all of them
+  static constexpr std::uint64_t kRuleCostMax = 10'000'000;     // cost of one rule, for all values of an object
+  static constexpr std::uint64_t kSchemaCostMax = 100'000'000;  // cost of all rules of a schema
 
   const Node* root_;
   const RuleTypes& types_;

@@ -13,7 +13,7 @@
 namespace spillway::structural {
 
 inline constexpr std::size_t kRulesMax = 1'000;                // rules in one schema
-inline constexpr std::size_t kRuleTextBytesMax = 256U << 10U;  // all their texts together
+inline constexpr std::size_t kRuleTextBytesMax = 256U << 10U;  // bytes of all texts together
 
 /// Compiles x-kubernetes-validations of the document into `root`, which was read from it. Adds their errors; a rule
 /// that does not compile keeps its place and returns the error when it is evaluated.

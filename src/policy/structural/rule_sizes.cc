@@ -18,7 +18,7 @@ constexpr std::uint64_t kNumberBytes = 1;
 constexpr std::uint64_t kBoolBytes = 4;
 constexpr std::uint64_t kQuotes = 2;       // for a text, a list, an object
 constexpr std::uint64_t kMemberBytes = 4;  // the quotes, the colon and the comma of a member
-constexpr std::uint64_t kEntryBytes = 6;   // for a map: the same, and a key
+constexpr std::uint64_t kEntryBytes = 6;   // for a map entry, which also has a key
 
 Made simple(std::uint64_t bytes_min, std::uint64_t elements_max = 0) {
   return std::make_shared<const Sizes>(Sizes{.elements_max = elements_max, .bytes_min = bytes_min});

@@ -13,7 +13,7 @@ namespace spillway::structural {
 /// Null: expressions do not see such values. `resource`: the schema is one of whole objects.
 std::shared_ptr<const cel::Sizes> rule_sizes(const Node& node, bool resource);
 
-/// The number of times that such a value fits into the largest request.
+/// The number of such values that fit into the largest request.
 std::uint64_t times_in_request(const cel::Sizes& sizes);
 
 }  // namespace spillway::structural

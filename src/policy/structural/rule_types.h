@@ -20,7 +20,7 @@ class RuleTypes {
   /// `name`.
   RuleTypes(const Node& root, bool resource, const std::string& name = std::string(1, kTypeRoot));
 
-  /// nullptr: expressions do not see such values.
+  /// The type of values of this node; nullptr: expressions do not see them.
   const cel::Type* of(const Node& node) const;
   /// The name of the type of that node, declared or generated.
   const std::string& name_of(const Node& node) const;

@@ -38,7 +38,7 @@ struct Unit {
   Duration length;
 };
 
-/// "1 hour", "2 days 3 secs". nullopt: there is no such pair in it, or it is too long.
+/// Parses "1 hour", "2 days 3 secs". nullopt: it contains no such pair, or is too long.
 std::optional<Duration> duration_in_words(std::string_view text) {
   static constexpr std::array<Unit, 8> kUnits{{{" ns nano nanos nanosecond nanoseconds ", nanoseconds(1)},
                                                {" us µs micro micros microsecond microseconds ", microseconds(1)},
@@ -73,7 +73,7 @@ std::optional<Duration> duration_in_words(std::string_view text) {
   return total ? std::optional(Duration(*total)) : std::nullopt;
 }
 
-/// Go's durations, and words such as "1 hour".
+/// Parses Go's durations, and words such as "1 hour".
 std::optional<Duration> read_duration(const std::string& text) {
   if (const auto duration = api::parse_duration(text)) return *duration;
   return duration_in_words(text);

@@ -38,7 +38,7 @@ ListType list_type_of(const Json& schema) {
   return text.empty() ? ListType::kUnset : ListType::kAtomic;
 }
 
-/// The format, if it applies to texts or to any type.
+/// The format, if it applies to strings or to any type.
 Format format_of(const Json& schema, ValueType type) {
   const bool texts =
       type == ValueType::kString || (type == ValueType::kAny && !flag(schema, "x-kubernetes-int-or-string"));
@@ -69,7 +69,7 @@ class NodeReader {
     if (!read_items(schema, depth, node) || !read_members(schema, depth, node) || !read_checks(schema, depth, node)) {
       return false;
     }
-    note_contents(schema, node);
+    mark_contents(schema, node);
     return true;
   }
 
@@ -118,16 +118,16 @@ class NodeReader {
     if (!schema.is_object()) return true;
     auto checks = std::make_unique<Checks>();
     bool any = false;
-    const auto note = [&any](const auto& value) { any = any || value.has_value(); };
-    note(checks->maximum = number_member(schema, "maximum"));
-    note(checks->minimum = number_member(schema, "minimum"));
-    note(checks->multiple_of = number_member(schema, "multipleOf"));
-    note(checks->max_length = count_member(schema, "maxLength"));
-    note(checks->min_length = count_member(schema, "minLength"));
-    note(checks->max_items = count_member(schema, "maxItems"));
-    note(checks->min_items = count_member(schema, "minItems"));
-    note(checks->max_properties = count_member(schema, "maxProperties"));
-    note(checks->min_properties = count_member(schema, "minProperties"));
+    const auto mark = [&any](const auto& value) { any = any || value.has_value(); };
+    mark(checks->maximum = number_member(schema, "maximum"));
+    mark(checks->minimum = number_member(schema, "minimum"));
+    mark(checks->multiple_of = number_member(schema, "multipleOf"));
+    mark(checks->max_length = count_member(schema, "maxLength"));
+    mark(checks->min_length = count_member(schema, "minLength"));
+    mark(checks->max_items = count_member(schema, "maxItems"));
+    mark(checks->min_items = count_member(schema, "minItems"));
+    mark(checks->max_properties = count_member(schema, "maxProperties"));
+    mark(checks->min_properties = count_member(schema, "minProperties"));
     checks->below_maximum = flag(schema, "exclusiveMaximum");
     checks->above_minimum = flag(schema, "exclusiveMinimum");
     if (const Json* values = schema.find("enum"); values != nullptr && values->is_array())
@@ -151,25 +151,25 @@ class NodeReader {
     return true;
   }
 
-  static void note_contents(const Json& schema, Node& node) {
+  static void mark_contents(const Json& schema, Node& node) {
     const Json* rules = schema.find("x-kubernetes-validations");
     node.has_rules = rules != nullptr && rules->is_array() && !rules->if_array()->empty();
     node.has_lists = node.list_type == ListType::kSet || node.list_type == ListType::kMap;
     node.has_embedded = node.embedded;
     node.has_defaults = !node.default_value.is_null();
     node.has_converted = is_converted(node);
-    const auto note = [&node](const Node& child) {
+    const auto mark = [&node](const Node& child) {
       node.has_rules = node.has_rules || child.has_rules;
       node.has_defaults = node.has_defaults || child.has_defaults;
       node.has_lists = node.has_lists || child.has_lists;
       node.has_embedded = node.has_embedded || child.has_embedded;
       node.has_converted = node.has_converted || child.has_converted;
     };
-    if (node.items != nullptr) note(*node.items);
-    if (node.entries != nullptr) note(*node.entries);
+    if (node.items != nullptr) mark(*node.items);
+    if (node.entries != nullptr) mark(*node.entries);
     for (std::size_t i = 0; i < node.properties.size(); ++i) {
       const Property& property = node.properties[i];
-      note(property.node);
+      mark(property.node);
       if (!property.node.default_value.is_null()) node.filled.push_back(i);
       node.has_converted = node.has_converted || property.node.nullable || escaped_name(property.name) != property.name;
     }

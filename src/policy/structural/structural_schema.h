@@ -23,7 +23,7 @@ inline constexpr std::size_t kSchemasMax = 20'000;
 
 class Schema {
  public:
-  /// Keeps any object as it is and asks nothing of it.
+  /// A schema that allows and keeps every object.
   Schema();
 
   /// Adds all errors; the result is usable only if none was added. `path` is the path of the document:

@@ -94,10 +94,10 @@ class ValueRules {
 
  private:
   FieldError invalid(const ValuePath& path, const Json& value, std::string_view what) const {
-    return told_by(path, FieldReason::kInvalid, value, what);
+    return error_at(path, FieldReason::kInvalid, value, what);
   }
 
-  FieldError told_by(const ValuePath& path, FieldReason reason, const Json& value, std::string_view what) const {
+  FieldError error_at(const ValuePath& path, FieldReason reason, const Json& value, std::string_view what) const {
     api::FieldErrors one;
     const std::string detail = fmt::format("{} in body {}", path.dotted(), what);
     if (reason == FieldReason::kTypeInvalid) {
@@ -188,8 +188,8 @@ class ValueRules {
       wanted = to_string(node.format);
       given = value.type() == Json::Type::kInt ? "int64" : value.is_number() ? "float64" : "";
     }
-    add(outcome, told_by(path, FieldReason::kTypeInvalid, Json(given),
-                         fmt::format("must be of type {}: \"{}\"", wanted, given)));
+    add(outcome, error_at(path, FieldReason::kTypeInvalid, Json(given),
+                          fmt::format("must be of type {}: \"{}\"", wanted, given)));
   }
 
   void check_combinations(const Checks& checks, const Json& value, const Json* old, const ValuePath& path,

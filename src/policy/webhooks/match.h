@@ -29,7 +29,7 @@ struct ResourceName {
 struct Subject {
   Operation operation = Operation::kCreate;
   std::string_view subresource;  // empty: none
-  /// Empty: the object is one of the cluster. Of a Namespace, its own name.
+  /// Empty for cluster-scoped objects; for a Namespace its own name.
   std::string_view ns;
   /// The object's name; empty: not known yet.
   std::string_view name = {};
@@ -51,7 +51,7 @@ const ResourceName* matched_name(const Webhook& webhook, const Subject& subject)
 /// deleted otherwise.
 bool is_exempt(const ResourceName& name);
 
-/// The objects and labels that selectors match. `object`, `old`: null if there is none.
+/// The objects and labels for selectors. `object`, `old`: null if there is none.
 struct Selectable {
   const api::Json* object = nullptr;
   const api::Json* old = nullptr;

@@ -21,7 +21,7 @@ inline constexpr std::uint64_t kMatchBudget = 2'500'000;
 
 struct MatchCondition {
   std::string name;
-  Result<cel::Expression> expression;  // an error: what is stored does not compile
+  Result<cel::Expression> expression;  // an error: the stored text does not compile
 };
 
 /// Shared: webhooks are copied, conditions are not compiled again.

@@ -66,7 +66,7 @@ Outcome read_notes(const Json& response, ReviewAnswer& answer) {
   SPILLWAY_TRY(warnings, member(response, "warnings", &Json::is_array, "a list"));
   if (warnings != nullptr) {
     for (const Json& warning : *std::as_const(*warnings).if_array()) {
-      if (!warning.is_string()) return wrong("response.warnings holds what is no string");
+      if (!warning.is_string()) return wrong("response.warnings has an element that is not a string");
       if (answer.warnings.size() < kWarningsMax) {
         answer.warnings.push_back(shortened(*warning.if_string(), kAnswerTextMax));
       }
@@ -75,7 +75,7 @@ Outcome read_notes(const Json& response, ReviewAnswer& answer) {
   SPILLWAY_TRY(annotations, member(response, "auditAnnotations", &Json::is_object, "an object"));
   if (annotations == nullptr) return {};
   for (const auto& [key, value] : *std::as_const(*annotations).if_object()) {
-    if (!value.is_string()) return wrong("response.auditAnnotations holds what is no string");
+    if (!value.is_string()) return wrong("response.auditAnnotations has a value that is not a string");
     if (answer.annotations.size() < kAnnotationsMax) {
       answer.annotations.emplace_back(shortened(key, kReasonMax), shortened(*value.if_string(), kAnswerTextMax));
     }

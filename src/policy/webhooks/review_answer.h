@@ -17,9 +17,10 @@
 
 namespace spillway::webhooks {
 
-inline constexpr std::size_t kWarningsMax = 64;            // per answer; the rest is left out
-inline constexpr std::size_t kAnnotationsMax = 32;         // per answer
-inline constexpr std::size_t kAnswerTextMax = 4 << 10;     // bytes of one warning, annotation, message; the rest is cut
+inline constexpr std::size_t kWarningsMax = 64;     // per answer; the rest is left out
+inline constexpr std::size_t kAnnotationsMax = 32;  // per answer
+// bytes of one warning, annotation or message; longer ones are cut
+inline constexpr std::size_t kAnswerTextMax = 4 << 10;
 inline constexpr std::size_t kObjectBytesMax = 3U << 20U;  // for an object after a patch, as for a request's body
 
 struct ReviewAnswer {

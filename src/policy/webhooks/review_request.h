@@ -22,7 +22,7 @@ struct ReviewRequest {
   Operation operation = Operation::kCreate;
   KindName kind;          // kind of the objects in the request
   ResourceName resource;  // as the webhook's rule names it
-  KindName asked_kind;    // as the client asked
+  KindName asked_kind;    // kind in the client's request
   ResourceName asked_resource;
   std::string_view subresource = {};
   std::string_view name = {};  // empty: not known yet

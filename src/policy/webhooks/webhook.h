@@ -40,7 +40,7 @@ struct ServiceReference {
 
 struct Webhook {
   Phase phase = Phase::kMutating;
-  std::string configuration;  // the object that describes it
+  std::string configuration;  // name of the configuration object
   std::string name;
   std::vector<Rule> rules;
   api::LabelSelector namespaces;
@@ -56,7 +56,7 @@ struct Webhook {
   MatchConditions conditions = nullptr;     // null: none
 };
 
-/// The rule in its configuration.
+/// Parses a rule of a configuration.
 Rule rule_of(const api::Json& rule);
 /// The member of that name; one that cannot be read selects everything.
 api::LabelSelector selector_at(const api::Json& object, std::string_view key);

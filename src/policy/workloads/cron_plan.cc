@@ -16,8 +16,8 @@ namespace {
 constexpr Duration kAfterDue = milliseconds(100);
 constexpr std::int64_t kManyMissed = 100;  // as upstream: more cause a warning event
 constexpr int kOneByOne = 8;
-constexpr std::int64_t kDeadlineMax = 100LL * 365 * 24 * 3600;  // in seconds; longer than any of these is for ever
-constexpr hours kLookAgainMax(10 * 365 * 24);
+constexpr std::int64_t kDeadlineMax = 100LL * 365 * 24 * 3600;  // seconds; a longer deadline never ends
+constexpr hours kRequeueMax(10 * 365 * 24);
 constexpr std::string_view kScheduledTimestamp = "batch.kubernetes.io/cronjob-scheduled-timestamp";
 
 bool is_listed(const api::CronJobStatus& status, const std::string& uid) {
@@ -72,7 +72,7 @@ class CronPlanner {
   }
 
   CronPlan plan() {
-    for (const JobPtr& job : view_.jobs) note(*job);
+    for (const JobPtr& job : view_.jobs) observe(*job);
     forget_missing();
     start();
     keep_history();
@@ -80,20 +80,20 @@ class CronPlanner {
   }
 
  private:
-  void tell(std::string_view type, std::string_view reason, std::string message) {
+  void record_event(std::string_view type, std::string_view reason, std::string message) {
     plan_.events.push_back({type, std::string(reason), std::move(message)});
   }
 
-  void note(const api::Job& job) {
+  void observe(const api::Job& job) {
     const bool listed = is_listed(plan_.status, job.metadata.uid);
     if (!listed && !is_finished(job)) {
-      tell("Warning", "UnexpectedJob",
-           fmt::format("Saw a job that the controller did not create or forgot: {}", job.metadata.name));
+      record_event("Warning", "UnexpectedJob",
+                   fmt::format("Saw a job that the controller did not create or forgot: {}", job.metadata.name));
     } else if (listed && is_finished(job)) {
       const bool complete = true_condition(job.status, kJobComplete) != nullptr;
-      note_gone(plan_.status, job.metadata.uid);
+      record_gone(plan_.status, job.metadata.uid);
       plan_.status_changed = true;
-      tell(
+      record_event(
           "Normal", "SawCompletedJob",
           fmt::format("Saw completed job: {}, condition: {}", job.metadata.name, complete ? kJobComplete : kJobFailed));
     }
@@ -111,62 +111,63 @@ class CronPlanner {
       const bool seen =
           std::ranges::any_of(view_.jobs, [&each](const JobPtr& job) { return job->metadata.uid == each.uid; });
       if (seen || view_.unseen.contains(each.uid)) continue;
-      note_gone(plan_.status, each.uid);
+      record_gone(plan_.status, each.uid);
       plan_.status_changed = true;
-      tell("Normal", "MissingJob", fmt::format("Active job went missing: {}", each.name));
+      record_event("Normal", "MissingJob", fmt::format("Active job went missing: {}", each.name));
     }
   }
 
   void start() {
     if (cron_.metadata.deletion_timestamp) return;
     if (cron_.time_zone && !cron_.time_zone->empty() && !api::TimeZone::find(*cron_.time_zone)) {
-      return tell("Warning", "UnknownTimeZone",
-                  fmt::format("invalid timeZone: \"{}\": unknown time zone {}", *cron_.time_zone, *cron_.time_zone));
+      return record_event(
+          "Warning", "UnknownTimeZone",
+          fmt::format("invalid timeZone: \"{}\": unknown time zone {}", *cron_.time_zone, *cron_.time_zone));
     }
     if (cron_.suspend) return;
     const auto schedule = schedule_of(cron_);
     if (!schedule) {
-      return tell("Warning", "UnparseableSchedule",
-                  fmt::format("unparseable schedule: \"{}\" : {}", cron_.schedule, schedule.error().message));
+      return record_event("Warning", "UnparseableSchedule",
+                          fmt::format("unparseable schedule: \"{}\" : {}", cron_.schedule, schedule.error().message));
     }
     if (cron_.schedule.find("TZ") != std::string::npos) {
-      tell("Warning", "UnsupportedSchedule",
-           fmt::format("CRON_TZ or TZ used in schedule \"{}\" is not officially supported, see "
-                       "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details",
-                       cron_.schedule));
+      record_event("Warning", "UnsupportedSchedule",
+                   fmt::format("CRON_TZ or TZ used in schedule \"{}\" is not officially supported, see "
+                               "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details",
+                               cron_.schedule));
     }
     const auto due = due_start(cron_, *schedule, LateStarts::kForgotten, now_);
     if (!due) {
-      return tell("Warning", "InvalidSchedule",
-                  fmt::format("invalid schedule: {} : {}", cron_.schedule, due.error().message));
+      return record_event("Warning", "InvalidSchedule",
+                          fmt::format("invalid schedule: {} : {}", cron_.schedule, due.error().message));
     }
-    plan_.look_again = until_next_start(cron_, *schedule, now_);
+    plan_.requeue_after = until_next_start(cron_, *schedule, now_);
     if (!due->latest) return;
     if (due->missed == MissedStarts::kMany) {
-      tell("Warning", "TooManyMissedTimes",
-           "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew");
+      record_event("Warning", "TooManyMissedTimes",
+                   "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew");
     }
     begin(*due->latest, *schedule);
   }
 
   void begin(WallTime due, const CronSchedule& schedule) {
     if (const auto deadline = starting_deadline(cron_); deadline && due + *deadline < now_) {
-      return tell("Warning", "MissSchedule", "Missed scheduled time to start a job: " + mail_time(due));
+      return record_event("Warning", "MissSchedule", "Missed scheduled time to start a job: " + mail_time(due));
     }
     const std::string name = cron_job_name(cron_, due);
     const bool begun =
         std::ranges::find(plan_.status.active, name, &api::ObjectReference::name) != plan_.status.active.end();
     if (begun || cron_.status.last_schedule_time == due) return;
     if (cron_.concurrency_policy == "Forbid" && !plan_.status.active.empty()) {
-      return tell("Normal", "JobAlreadyActive",
-                  "Not starting job because prior execution is running and concurrency policy is Forbid");
+      return record_event("Normal", "JobAlreadyActive",
+                          "Not starting job because prior execution is running and concurrency policy is Forbid");
     }
     if (cron_.concurrency_policy == "Replace") plan_.replaced = plan_.status.active;
     plan_.due = due;
     // The status is then that of the started Job.
     api::CronJob started = cron_;
     started.status.last_schedule_time = due;
-    plan_.look_again = until_next_start(started, schedule, now_);
+    plan_.requeue_after = until_next_start(started, schedule, now_);
   }
 
   void keep_history() {
@@ -237,7 +238,7 @@ Duration until_next_start(const api::CronJob& cron, const CronSchedule& schedule
     from = due->earliest;
   }
   const auto next = schedule.next(from);
-  return next ? Duration(std::min<WallTime>(*next, now + kLookAgainMax) - now) + kAfterDue : Duration(hours(24));
+  return next ? Duration(std::min<WallTime>(*next, now + kRequeueMax) - now) + kAfterDue : Duration(hours(24));
 }
 
 std::string cron_job_name(const api::CronJob& cron, WallTime due) {
@@ -261,12 +262,12 @@ api::Json cron_job_document(const api::CronJob& cron, WallTime due) {
                             {"spec", cron.job_spec}});
 }
 
-void note_started(api::CronJobStatus& status, const api::ObjectReference& job, WallTime due) {
+void record_started(api::CronJobStatus& status, const api::ObjectReference& job, WallTime due) {
   status.active.push_back(job);
   status.last_schedule_time = due;
 }
 
-void note_gone(api::CronJobStatus& status, const std::string& uid) {
+void record_gone(api::CronJobStatus& status, const std::string& uid) {
   std::erase_if(status.active, [&uid](const api::ObjectReference& each) { return each.uid == uid; });
 }
 

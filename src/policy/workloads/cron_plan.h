@@ -21,18 +21,18 @@ using JobPtr = std::shared_ptr<const api::Job>;
 
 struct CronView {
   const api::CronJob& cron;
-  std::vector<JobPtr> jobs;      // Jobs that it owns
-  std::set<std::string> unseen;  // uids of active Jobs that are not among these and exist all the same
+  std::vector<JobPtr> jobs;      // Jobs that the CronJob owns
+  std::set<std::string> unseen;  // uids of active Jobs that exist and are missing in `jobs`
 };
 
 struct CronPlan {
-  std::vector<JobEvent> events;                // in this order, before those of what follows
+  std::vector<JobEvent> events;                // in order, to be recorded before those of the other steps
   std::vector<api::ObjectReference> replaced;  // deleted first
   std::optional<WallTime> due;                 // a Job is made for that time
   std::vector<JobPtr> outlived;                // more than the history keeps: deleted last
-  api::CronJobStatus status;                   // without what is replaced, made and deleted
+  api::CronJobStatus status;                   // status without the Jobs that this plan replaces, makes and deletes
   bool status_changed = false;
-  std::optional<Duration> look_again;
+  std::optional<Duration> requeue_after;
 };
 
 CronPlan plan_cron(const CronView& view, WallTime now);
@@ -40,7 +40,7 @@ CronPlan plan_cron(const CronView& view, WallTime now);
 enum class MissedStarts { kNone, kFew, kMany };
 
 struct DueStart {
-  WallTime earliest;               // start times before this one no longer matter
+  WallTime earliest;               // start times before this one are ignored
   std::optional<WallTime> latest;  // the last that is due by now
   MissedStarts missed = MissedStarts::kNone;
 };
@@ -58,11 +58,11 @@ Result<CronSchedule> schedule_of(const api::CronJob& cron);
 
 /// "backup-29467327": the minutes since 1970.
 std::string cron_job_name(const api::CronJob& cron, WallTime due);
-/// The Job as it is created, without owner.
+/// The document of a Job, without owner.
 api::Json cron_job_document(const api::CronJob& cron, WallTime due);
 
-/// Records that the Job is active, or not any more.
-void note_started(api::CronJobStatus& status, const api::ObjectReference& job, WallTime due);
-void note_gone(api::CronJobStatus& status, const std::string& uid);
+/// Adds the Job to the active ones, or removes it.
+void record_started(api::CronJobStatus& status, const api::ObjectReference& job, WallTime due);
+void record_gone(api::CronJobStatus& status, const std::string& uid);
 
 }  // namespace spillway::workloads

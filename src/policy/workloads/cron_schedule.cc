@@ -164,7 +164,7 @@ class CronSchedule::Walk {
  public:
   Walk(const CronSchedule& schedule, WallTime after)
       : s_(schedule), at_(std::chrono::floor<std::chrono::seconds>(after) + seconds(1)) {
-    look();
+    read_clock();
   }
 
   std::optional<WallTime> run() {
@@ -227,7 +227,7 @@ class CronSchedule::Walk {
     return s_.day_.any || s_.weekday_.any ? day && weekday : day || weekday;
   }
 
-  /// The first time that anything does not fit, what is below it begins anew.
+  /// At the first field that does not match, all smaller fields begin anew.
   template <typename F>
   void reset(F&& begin) {
     if (!std::exchange(moved_, true)) begin();
@@ -235,10 +235,10 @@ class CronSchedule::Walk {
 
   void move(std::chrono::seconds by) {
     at_ += by;
-    look();
+    read_clock();
   }
 
-  /// Moves to that day, at the same time of day.
+  /// Moves to that date, at the same time of day.
   void go_to_date(std::chrono::sys_days day) {
     go_to_local(day.time_since_epoch() + hours(hour_) + minutes(minute_) + seconds(second_));
   }
@@ -259,10 +259,10 @@ class CronSchedule::Walk {
     std::chrono::seconds offset = s_.zone_.offset_at(guess);
     if (s_.zone_.offset_at(guess - offset) != offset) offset = s_.zone_.offset_at(guess - offset);
     at_ = guess - offset;
-    look();
+    read_clock();
   }
 
-  void look() {
+  void read_clock() {
     const auto local = std::chrono::floor<std::chrono::seconds>(at_.time_since_epoch()) + s_.zone_.offset_at(at_);
     const auto day = std::chrono::floor<std::chrono::days>(local);
     date_ = std::chrono::year_month_day(std::chrono::sys_days(day));

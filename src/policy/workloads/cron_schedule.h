@@ -18,7 +18,7 @@ class CronSchedule {
   /// "*/5 9-17 * * MON", "@daily", "@every 90m"; "TZ=ZONE …" overrides the zone. kInvalid: what is wrong with it.
   static Result<CronSchedule> parse(std::string_view text, const api::TimeZone& zone = {});
 
-  /// The first time after this one; nullopt: none within five years.
+  /// The first scheduled time after `after`; nullopt: none within five years.
   std::optional<WallTime> next(WallTime after) const;
 
  private:

@@ -9,13 +9,13 @@
 namespace spillway::workloads {
 
 struct DaemonFit {
-  bool should_run = false;       // a pod is created there
-  bool should_continue = false;  // an existing one may stay
+  bool should_run = false;       // a pod is created on the node
+  bool should_continue = false;  // an existing pod may stay
 
   friend bool operator==(const DaemonFit&, const DaemonFit&) = default;
 };
 
-/// `pod` as the template makes it, with the tolerations that daemon pods get.
+/// `pod`: made from the template, with the tolerations of daemon pods.
 DaemonFit daemon_fit(const api::Pod& pod, const api::RequiredNodeAffinity& affinity, const api::Node& node);
 
 }  // namespace spillway::workloads

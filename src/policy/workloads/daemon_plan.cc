@@ -22,7 +22,7 @@ class Planner {
   DaemonPlan plan() {
     plan_.status.observed_generation = view_.set.metadata.generation;
     plan_.status.collision_count = view_.set.status.collision_count;
-    for (const auto& [node, fit] : view_.fits) look_at(node, fit);
+    for (const auto& [node, fit] : view_.fits) plan_node(node, fit);
     remove_strangers();
     roll_out();
     plan_.status.number_unavailable = plan_.status.desired_number_scheduled - plan_.status.number_available;
@@ -36,7 +36,7 @@ class Planner {
     if (has_room()) plan_.remove.push_back(pod);
   }
 
-  void look_at(const std::string& node, const DaemonFit& fit) {
+  void plan_node(const std::string& node, const DaemonFit& fit) {
     const auto found = view_.by_node.find(node);
     std::vector<PodPtr> here = found == view_.by_node.end() ? std::vector<PodPtr>() : found->second;
     for (const PodPtr& pod : here) replace_failed(node, pod);
@@ -90,7 +90,7 @@ class Planner {
     return wait == Duration::zero();
   }
 
-  void wait_until(Instant due) { plan_.look_again = plan_.look_again ? std::min(*plan_.look_again, due) : due; }
+  void wait_until(Instant due) { plan_.requeue_at = plan_.requeue_at ? std::min(*plan_.requeue_at, due) : due; }
 
   bool surges() const { return view_.set.update_strategy != "OnDelete" && daemon_bounds(view_.set, wanted_).surge > 0; }
 
@@ -139,7 +139,7 @@ class Planner {
     status.number_available += is_available(first) ? 1 : 0;
   }
 
-  /// Pods for nodes that are gone.
+  /// Deletes pods of nodes that no longer exist.
   void remove_strangers() {
     for (const auto& [node, pods] : view_.by_node) {
       if (view_.fits.contains(node)) continue;

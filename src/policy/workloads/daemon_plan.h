@@ -22,20 +22,20 @@ struct DaemonView {
   std::map<std::string, DaemonFit> fits;               // all nodes
   std::map<std::string, std::vector<PodPtr>> by_node;  // the set's pods, by the node they are for
   std::string hash = {};                               // the hash of the present template; empty: unknown
-  const EvictionBackoff* evictions = nullptr;          // nullptr: none of its pods waits for that
+  const EvictionBackoff* evictions = nullptr;          // nullptr: no replacement waits after evictions
 };
 
 /// kAwaited: only the status is computed, as the cache may not show the last sync's acts yet.
 enum class DaemonActs { kAllowed, kAwaited };
 
 struct DaemonPlan {
-  std::vector<std::string> create;  // on these nodes
+  std::vector<std::string> create;  // names of nodes that get a pod
   std::vector<PodPtr> remove;
-  std::optional<Instant> look_again;  // a node waits for a back-off, or a ready pod for minReadySeconds
+  std::optional<Instant> requeue_at;  // a node waits for a back-off, or a ready pod for minReadySeconds
   api::DaemonSetStatus status;
 };
 
-inline constexpr std::size_t kDaemonBurstMax = 250;  // as upstream, for one sync
+inline constexpr std::size_t kDaemonBurstMax = 250;  // as upstream: creations in one sync
 
 DaemonPlan plan_daemons(const DaemonView& view, DaemonActs acts, FailureBackoff& backoff, Now now);
 

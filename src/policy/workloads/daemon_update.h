@@ -34,9 +34,9 @@ struct DaemonBounds {
 /// absent. If both come to 0, one pod may be unavailable: the update could not proceed otherwise.
 DaemonBounds daemon_bounds(const api::DaemonSet& set, std::int64_t desired);
 
-/// One pod of a place, and whether it is available.
+/// A pod of one node, and whether it is available.
 struct DaemonPod {
-  PodPtr pod;  // null: there is none
+  PodPtr pod;  // null: there is no pod
   bool available = false;
 };
 
@@ -45,12 +45,12 @@ struct DaemonPlace {
   std::string node;
   DaemonPod updated;     // has the present template
   DaemonPod outdated;    // has an earlier template
-  bool crowded = false;  // more than one of either: the node is put in order first
+  bool crowded = false;  // several old or new pods: the surplus is removed first
   bool wanted = true;    // a pod is to run here
-  bool held = false;     // none is created here yet, as the last one failed
+  bool held = false;     // no pod is created here yet, because the last one failed
 };
 
-/// One step of a rolling update.
+/// The pods that one step of a rolling update creates and deletes.
 struct DaemonStep {
   std::vector<PodPtr> remove;
   std::vector<std::string> create;  // a pod of the present template on these nodes, beside the old one

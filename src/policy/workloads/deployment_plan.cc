@@ -13,7 +13,7 @@ namespace spillway::workloads {
 
 namespace {
 
-enum class Missing { kCreate, kLeave };
+enum class Missing { kCreate, kIgnore };
 
 /// The old and the new ReplicaSets as they were read: writes of this sync change neither.
 struct Generations {
@@ -40,11 +40,11 @@ class DeploymentPlanner {
     latest_ = find_new(d_, sets_);
     old_ = all_but(latest_, sets_);
     if (d_.metadata.deletion_timestamp) {
-      const Generations sets = *generations(Missing::kLeave);
+      const Generations sets = *generations(Missing::kIgnore);
       write_counted(sets);
       return std::move(plan_);
     }
-    note_pause();
+    mark_pause();
     const Outcome done = d_.paused || is_scaled() ? scale() : roll_out();
     if (!done) return done.error();
     return std::move(plan_);
@@ -97,18 +97,18 @@ class DeploymentPlanner {
       return sets;
     }
     if (created_ && missing == Missing::kCreate) sets.latest = created_;
-    if (sets.latest || missing == Missing::kLeave) return sets;
+    if (sets.latest || missing == Missing::kIgnore) return sets;
     const auto made = create(sets.old, revision);
     if (!made) return made.error();
     sets.latest = *made;
     return sets;
   }
 
-  ReplicaSetPtr kept_current(const ReplicaSetPtr& standing, std::int64_t revision) {
+  ReplicaSetPtr kept_current(const ReplicaSetPtr& present, std::int64_t revision) {
     if (updated_) return updated_;
-    api::ReplicaSet set = *standing;
-    const bool noted = note_revision(set, d_, revision, Written::kYes);
-    if (noted || set.min_ready_seconds != d_.min_ready_seconds) {
+    api::ReplicaSet set = *present;
+    const bool recorded = record_revision(set, d_, revision, Written::kYes);
+    if (recorded || set.min_ready_seconds != d_.min_ready_seconds) {
       set.min_ready_seconds = d_.min_ready_seconds;
       plan_.writes.emplace_back(UpdateReplicaSet{set, std::nullopt});
       updated_ = std::make_shared<const api::ReplicaSet>(std::move(set));
@@ -116,7 +116,7 @@ class DeploymentPlanner {
     }
     bool changed = false;
     const auto written = set.metadata.annotations.find(kRevision);
-    if (written != set.metadata.annotations.end()) changed = note_own_revision(written->second);
+    if (written != set.metadata.annotations.end()) changed = record_own_revision(written->second);
     if (has_progress_deadline(d_) && find_condition(d_.status.conditions, kProgressing) == nullptr) {
       set_condition(d_.status.conditions,
                     progress_condition("True", "FoundNewReplicaSet",
@@ -127,9 +127,9 @@ class DeploymentPlanner {
     return std::make_shared<const api::ReplicaSet>(std::move(set));
   }
 
-  bool note_own_revision(const std::string& revision) {
-    std::string& standing = d_.metadata.annotations[std::string(kRevision)];
-    return std::exchange(standing, revision) != revision;
+  bool record_own_revision(const std::string& revision) {
+    std::string& present = d_.metadata.annotations[std::string(kRevision)];
+    return std::exchange(present, revision) != revision;
   }
 
   Result<ReplicaSetPtr> create(const ReplicaSets& old, std::int64_t revision) {
@@ -151,10 +151,10 @@ class DeploymentPlanner {
     const auto size = new_size(d_, old, set);
     if (!size) return size.error();
     set.replicas = *size;
-    note_revision(set, d_, revision, Written::kNo);
+    record_revision(set, d_, revision, Written::kNo);
     created_ = std::make_shared<const api::ReplicaSet>(set);
     plan_.writes.emplace_back(std::move(creation));
-    bool changed = note_own_revision(std::to_string(revision));
+    bool changed = record_own_revision(std::to_string(revision));
     if (has_progress_deadline(d_)) {
       set_condition(d_.status.conditions,
                     progress_condition("True", "NewReplicaSetCreated",
@@ -167,12 +167,12 @@ class DeploymentPlanner {
 
   // Pause and scale.
 
-  void note_pause() {
+  void mark_pause() {
     if (!has_progress_deadline(d_)) return;
-    const api::WorkloadCondition* standing = find_condition(d_.status.conditions, kProgressing);
-    if (standing != nullptr && standing->reason == kProgressDeadlineExceeded) return;
-    const bool noted = standing != nullptr && standing->reason == kDeploymentPaused;
-    if (noted == d_.paused) return;
+    const api::WorkloadCondition* present = find_condition(d_.status.conditions, kProgressing);
+    if (present != nullptr && present->reason == kProgressDeadlineExceeded) return;
+    const bool recorded = present != nullptr && present->reason == kDeploymentPaused;
+    if (recorded == d_.paused) return;
     set_condition(d_.status.conditions,
                   d_.paused ? progress_condition("Unknown", kDeploymentPaused, "Deployment is paused", now_)
                             : progress_condition("Unknown", "DeploymentResumed", "Deployment is resumed", now_));
@@ -181,7 +181,7 @@ class DeploymentPlanner {
 
   /// True if an active ReplicaSet was last written for another number of pods than the Deployment has now.
   bool is_scaled() {
-    const Generations sets = *generations(Missing::kLeave);
+    const Generations sets = *generations(Missing::kIgnore);
     return std::ranges::any_of(active_of(sets.all()), [this](const ReplicaSetPtr& set) {
       const auto desired = number_on(set->metadata, kDesiredReplicas);
       return desired && *desired != d_.replicas;
@@ -189,7 +189,7 @@ class DeploymentPlanner {
   }
 
   Outcome scale() {
-    const Generations sets = *generations(Missing::kLeave);
+    const Generations sets = *generations(Missing::kIgnore);
     for (UpdateReplicaSet& update : plan_scale(d_, sets.latest, sets.old, Shares::kPromised))
       plan_.writes.emplace_back(std::move(update));
     if (d_.paused) clean_history(sets.old);
@@ -201,7 +201,7 @@ class DeploymentPlanner {
     if (set->replicas == size) return false;
     UpdateReplicaSet update{*set, set->replicas};
     update.set.replicas = static_cast<std::int32_t>(size);
-    note_scale(update.set, d_);
+    record_scale(update.set, d_);
     plan_.writes.emplace_back(std::move(update));
     return true;
   }
@@ -224,11 +224,12 @@ class DeploymentPlanner {
   }
 
   Outcome recreate() {
-    auto sets = generations(Missing::kLeave);
+    auto sets = generations(Missing::kIgnore);
     bool scaled = false;
     for (const ReplicaSetPtr& set : active_of(sets->old)) scaled = resize(set, 0) || scaled;
-    const bool leaving = std::ranges::any_of(sets->old, [](const auto& set) { return set->status.replicas > 0; });
-    if (scaled || leaving || view_.old_pods == OldPods::kRunning) {
+    const bool old_pods_remain =
+        std::ranges::any_of(sets->old, [](const auto& set) { return set->status.replicas > 0; });
+    if (scaled || old_pods_remain || view_.old_pods == OldPods::kRunning) {
       write_rollout(*sets);
       return {};
     }
@@ -290,7 +291,7 @@ class DeploymentPlanner {
   // The status.
 
   void write_if_new(api::DeploymentStatus status) {
-    plan_.look_again = until_deadline(d_, status, now_);
+    plan_.requeue_after = until_deadline(d_, status, now_);
     if (status == d_.status) return;
     d_.status = std::move(status);
     write_status();
@@ -298,18 +299,18 @@ class DeploymentPlanner {
 
   void write_counted(const Generations& sets) {
     write_if_new(counted_status(d_, sets.old, sets.latest, now_));
-    plan_.look_again.reset();
+    plan_.requeue_after.reset();
   }
 
   void write_rollout(const Generations& sets) { write_if_new(rollout_status(d_, sets.old, sets.latest, now_)); }
 
   const DeploymentView& view_;
-  api::Deployment d_;  // with the changes that this sync has written
+  api::Deployment d_;  // the Deployment with the changes that this sync has written
   WallTime now_;
   ReplicaSets sets_;
   ReplicaSetPtr latest_;
   ReplicaSets old_;
-  ReplicaSetPtr updated_;  // the new one, if this sync has written its revision
+  ReplicaSetPtr updated_;  // the new ReplicaSet, if this sync has written its revision
   ReplicaSetPtr created_;
   DeploymentPlan plan_;
 };

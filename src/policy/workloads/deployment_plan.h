@@ -20,7 +20,7 @@ enum class OldPods { kNone, kRunning };
 
 struct DeploymentView {
   const api::Deployment& deployment;
-  ReplicaSets sets;                   // in its namespace: those it owns, and those without a controller
+  ReplicaSets sets;                   // ReplicaSets of the namespace: those it owns, and those without a controller
   OldPods old_pods = OldPods::kNone;  // pods of other ReplicaSets than the new one
 };
 
@@ -29,18 +29,18 @@ struct AdoptReplicaSet {
   ReplicaSetPtr set;
 };
 
-/// A ReplicaSet that the selector does not match any more.
+/// Release of a ReplicaSet that the selector no longer matches.
 struct ReleaseReplicaSet {
   ReplicaSetPtr set;
 };
 
 struct CreateReplicaSet {
   api::ReplicaSet set;
-  api::Json selector;      // as it is written
-  api::Json pod_template;  // the same
+  api::Json selector;      // selector as in the spec
+  api::Json pod_template;  // pod template as in the spec
 };
 
-/// Replicas, annotations, minReadySeconds. `scaled_from`: its size, if that changes.
+/// Replicas, annotations, minReadySeconds. `scaled_from`: the former size, if it changes.
 struct UpdateReplicaSet {
   api::ReplicaSet set;
   std::optional<std::int32_t> scaled_from;
@@ -61,8 +61,8 @@ using DeploymentWrite = std::variant<AdoptReplicaSet, ReleaseReplicaSet, CreateR
 
 struct DeploymentPlan {
   std::vector<DeploymentWrite> writes;
-  bool selects_everything = false;     // an empty selector: nothing is done but a warning event
-  std::optional<Duration> look_again;  // for the progress deadline
+  bool selects_everything = false;        // an empty selector: nothing is done but a warning event
+  std::optional<Duration> requeue_after;  // for the progress deadline
 };
 
 /// kInvalid: a bound of the strategy that cannot be read.
@@ -71,7 +71,7 @@ Result<DeploymentPlan> plan_deployment(const DeploymentView& view, WallTime now)
 /// "Scaled up replica set web-6f49 from 0 to 3".
 std::string scaling_message(const api::ReplicaSet& set, std::int32_t from);
 
-/// The status after the name of a new ReplicaSet turned out to be taken by another one.
+/// The status after the name of a new ReplicaSet was found to be taken by another one.
 api::DeploymentStatus after_collision(const api::Deployment& deployment);
 /// The status after a ReplicaSet could not be created; nullopt: unchanged, as there is no deadline.
 std::optional<api::DeploymentStatus> after_failed_creation(const api::Deployment& deployment,

@@ -45,7 +45,7 @@ void sort_oldest_first(ReplicaSets& sets) {
   std::ranges::sort(sets, [](const auto& a, const auto& b) { return older(*a, *b); });
 }
 
-/// The revisions it has had, the oldest ones cut off where the list gets too long.
+/// Appends the former revision to the history annotation; the oldest ones are cut off where it gets too long.
 void remember_revision(api::StringMap& annotations, const std::string& revision, std::size_t chars_max) {
   std::string& history = annotations[std::string(kRevisionHistory)];
   if (history.empty() || history.starts_with(',')) {
@@ -136,29 +136,29 @@ std::optional<std::int64_t> number_on(const api::ObjectMeta& metadata, std::stri
   return written == nullptr ? std::nullopt : whole_number(*written);
 }
 
-bool note_scale(api::ReplicaSet& set, const api::Deployment& deployment) {
+bool record_scale(api::ReplicaSet& set, const api::Deployment& deployment) {
   const std::int64_t most = deployment.replicas + rollout_bounds(deployment).surge_max;
   const bool desired = put(set.metadata.annotations, kDesiredReplicas, std::to_string(deployment.replicas));
   return put(set.metadata.annotations, kMaxReplicas, std::to_string(most)) || desired;
 }
 
-bool note_revision(api::ReplicaSet& set, const api::Deployment& deployment, std::int64_t revision, Written written,
-                   std::size_t history_chars_max) {
+bool record_revision(api::ReplicaSet& set, const api::Deployment& deployment, std::int64_t revision, Written written,
+                     std::size_t history_chars_max) {
   api::StringMap& annotations = set.metadata.annotations;
   bool changed = false;
   for (const auto& [name, value] : deployment.metadata.annotations) {
     if (std::ranges::find(kNotCopied, name) == kNotCopied.end()) changed = put(annotations, name, value) || changed;
   }
-  const std::string* standing = annotation_of(set.metadata, kRevision);
-  const bool stood = standing != nullptr;
-  const std::string before = stood ? *standing : "";
+  const std::string* present = annotation_of(set.metadata, kRevision);
+  const bool existed = present != nullptr;
+  const std::string before = existed ? *present : "";
   const auto number = before.empty() ? std::optional<std::int64_t>(0) : whole_number(before);
   if (!number) return false;
   if (*number < revision) {
     changed = put(annotations, kRevision, std::to_string(revision)) || changed;
-    if (stood) remember_revision(annotations, before, history_chars_max);
+    if (existed) remember_revision(annotations, before, history_chars_max);
   }
-  return (written == Written::kNo && note_scale(set, deployment)) || changed;
+  return (written == Written::kNo && record_scale(set, deployment)) || changed;
 }
 
 ReplicaSets beyond_history(const api::Deployment& deployment, const ReplicaSets& old) {

@@ -29,16 +29,16 @@ enum class Written { kYes, kNo };
 
 bool older(const api::ReplicaSet& a, const api::ReplicaSet& b);  // by creation, then by name
 
-/// The oldest one of the present template; null: there is none.
+/// The oldest ReplicaSet with the present template; null: there is none.
 ReplicaSetPtr find_new(const api::Deployment& deployment, ReplicaSets sets);
 
-/// All others than `latest`, which may be null; oldest first.
+/// All ReplicaSets except `latest`, which may be null; oldest first.
 ReplicaSets all_but(const ReplicaSetPtr& latest, ReplicaSets sets);
 
 /// The ReplicaSets with a size above 0, in the order given; null ones are left out.
 ReplicaSets active_of(const ReplicaSets& sets);
 
-/// nullopt: it is no number; 0: there is none.
+/// The revision number; nullopt: malformed; 0: there is none.
 std::optional<std::int64_t> revision_of(const api::ObjectMeta& metadata);
 std::int64_t max_revision(const ReplicaSets& sets);
 /// The second highest.
@@ -51,14 +51,14 @@ ReplicaSetPtr active_or_latest(const ReplicaSetPtr& latest, ReplicaSets old);
 std::optional<std::int64_t> number_on(const api::ObjectMeta& metadata, std::string_view annotation);
 
 /// Writes the annotations that a later change of scale is computed from; false: they were up to date.
-bool note_scale(api::ReplicaSet& set, const api::Deployment& deployment);
+bool record_scale(api::ReplicaSet& set, const api::Deployment& deployment);
 
 /// Copies the Deployment's annotations and raises the revision; false: nothing changed, or the revision on it cannot be
 /// read.
-bool note_revision(api::ReplicaSet& set, const api::Deployment& deployment, std::int64_t revision, Written written,
-                   std::size_t history_chars_max = kRevisionHistoryChars);
+bool record_revision(api::ReplicaSet& set, const api::Deployment& deployment, std::int64_t revision, Written written,
+                     std::size_t history_chars_max = kRevisionHistoryChars);
 
-/// The old ones beyond the limit that have nothing left, lowest revision first.
+/// Old ReplicaSets without pods beyond the history limit, lowest revision first.
 ReplicaSets beyond_history(const api::Deployment& deployment, const ReplicaSets& old);
 
 }  // namespace spillway::workloads

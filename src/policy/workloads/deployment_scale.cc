@@ -119,9 +119,9 @@ void resize(std::vector<UpdateReplicaSet>& updates, const api::Deployment& deplo
             std::int64_t size) {
   UpdateReplicaSet update{*set, std::nullopt};
   update.set.replicas = static_cast<std::int32_t>(size);
-  const bool noted = note_scale(update.set, deployment);
+  const bool recorded = record_scale(update.set, deployment);
   if (set->replicas != size) update.scaled_from = set->replicas;
-  if (noted || update.scaled_from) updates.push_back(std::move(update));
+  if (recorded || update.scaled_from) updates.push_back(std::move(update));
 }
 
 }  // namespace
@@ -148,8 +148,8 @@ std::vector<UpdateReplicaSet> plan_scale(const api::Deployment& deployment, cons
   if (const ReplicaSetPtr only = active_or_latest(latest, old)) {
     // A ReplicaSet of the right size may still carry the annotation of the size before, if a write was lost; until that
     // is mended, nothing is rolled out. A paused Deployment rolls out nothing anyway.
-    const bool mends = shares == Shares::kPromised && !deployment.paused;
-    if (mends || only->replicas != deployment.replicas) resize(updates, deployment, only, deployment.replicas);
+    const bool repairs = shares == Shares::kPromised && !deployment.paused;
+    if (repairs || only->replicas != deployment.replicas) resize(updates, deployment, only, deployment.replicas);
     return updates;
   }
   ReplicaSets newest_first = old;

@@ -58,18 +58,18 @@ const api::WorkloadCondition* replica_failure(const ReplicaSets& old, const Repl
   return nullptr;
 }
 
-void judge_progress(const api::Deployment& deployment, api::DeploymentStatus& status, const ReplicaSetPtr& latest,
-                    WallTime now) {
-  const api::WorkloadCondition* standing = find_condition(deployment.status.conditions, kProgressing);
+void mark_progress(const api::Deployment& deployment, api::DeploymentStatus& status, const ReplicaSetPtr& latest,
+                   WallTime now) {
+  const api::WorkloadCondition* present = find_condition(deployment.status.conditions, kProgressing);
   const bool was_complete =
-      status.replicas == status.updated_replicas && standing != nullptr && standing->reason == kNewReplicaSetAvailable;
+      status.replicas == status.updated_replicas && present != nullptr && present->reason == kNewReplicaSetAvailable;
   if (was_complete) return;
   if (is_complete(deployment, status)) {
     set_condition(status.conditions, progress_of(kSucceeded, deployment, latest, now));
   } else if (has_moved(deployment.status, status)) {
     // Set also if it was progressing before: the time of the last progress is renewed.
     api::WorkloadCondition moving = progress_of(kMoving, deployment, latest, now);
-    if (standing != nullptr && standing->status == kTrue) moving.last_transition_time = standing->last_transition_time;
+    if (present != nullptr && present->status == kTrue) moving.last_transition_time = present->last_transition_time;
     remove_condition(status.conditions, kProgressing);
     set_condition(status.conditions, std::move(moving));
   } else if (has_timed_out(deployment, status, now)) {
@@ -91,9 +91,9 @@ const api::WorkloadCondition* find_condition(const std::vector<api::WorkloadCond
 }
 
 void set_condition(std::vector<api::WorkloadCondition>& conditions, api::WorkloadCondition condition) {
-  if (const api::WorkloadCondition* standing = find_condition(conditions, condition.type)) {
-    if (standing->status == condition.status && standing->reason == condition.reason) return;
-    if (standing->status == condition.status) condition.last_transition_time = standing->last_transition_time;
+  if (const api::WorkloadCondition* present = find_condition(conditions, condition.type)) {
+    if (present->status == condition.status && present->reason == condition.reason) return;
+    if (present->status == condition.status) condition.last_transition_time = present->last_transition_time;
   }
   remove_condition(conditions, condition.type);
   conditions.push_back(std::move(condition));
@@ -145,7 +145,7 @@ api::DeploymentStatus rollout_status(const api::Deployment& deployment, const Re
                                      const ReplicaSetPtr& latest, WallTime now) {
   api::DeploymentStatus status = counted_status(deployment, old, latest, now);
   if (has_progress_deadline(deployment)) {
-    judge_progress(deployment, status, latest, now);
+    mark_progress(deployment, status, latest, now);
   } else {
     remove_condition(status.conditions, kProgressing);
   }
@@ -161,11 +161,11 @@ api::DeploymentStatus rollout_status(const api::Deployment& deployment, const Re
 
 std::optional<Duration> until_deadline(const api::Deployment& deployment, const api::DeploymentStatus& status,
                                        WallTime now) {
-  const api::WorkloadCondition* standing = find_condition(status.conditions, kProgressing);
-  if (!has_progress_deadline(deployment) || standing == nullptr) return std::nullopt;
-  if (is_complete(deployment, status) || standing->reason == kProgressDeadlineExceeded) return std::nullopt;
+  const api::WorkloadCondition* present = find_condition(status.conditions, kProgressing);
+  if (!has_progress_deadline(deployment) || present == nullptr) return std::nullopt;
+  if (is_complete(deployment, status) || present->reason == kProgressDeadlineExceeded) return std::nullopt;
   const WallTime deadline =
-      standing->last_update_time.value_or(WallTime()) + seconds(*deployment.progress_deadline_seconds);
+      present->last_update_time.value_or(WallTime()) + seconds(*deployment.progress_deadline_seconds);
   return std::max<Duration>(deadline - now, Duration::zero()) + seconds(1);
 }
 

@@ -19,10 +19,10 @@ inline constexpr std::string_view kNewReplicaSetAvailable = "NewReplicaSetAvaila
 inline constexpr std::string_view kProgressDeadlineExceeded = "ProgressDeadlineExceeded";
 inline constexpr std::string_view kDeploymentPaused = "DeploymentPaused";
 
-/// False: it waits for ever.
+/// False: the Deployment waits for ever.
 bool has_progress_deadline(const api::Deployment& deployment);
 
-/// nullptr: there is none of that type.
+/// nullptr: there is no condition of that type.
 const api::WorkloadCondition* find_condition(const std::vector<api::WorkloadCondition>& conditions,
                                              std::string_view type);
 
@@ -41,7 +41,7 @@ bool is_complete(const api::Deployment& deployment, const api::DeploymentStatus&
 api::DeploymentStatus counted_status(const api::Deployment& deployment, const ReplicaSets& old,
                                      const ReplicaSetPtr& latest, WallTime now);
 
-/// The same while a rollout may be under way: complete, progressing or timed out; and the cause that keeps pods from
+/// The status while a rollout may be under way: complete, progressing or timed out; and the cause that keeps pods from
 /// being created.
 api::DeploymentStatus rollout_status(const api::Deployment& deployment, const ReplicaSets& old,
                                      const ReplicaSetPtr& latest, WallTime now);

@@ -7,18 +7,18 @@ namespace spillway::workloads {
 const EvictionBackoff::Node& EvictionBackoff::evicted(const std::string& node, const std::string& pod, Duration age,
                                                       Instant now) {
   const auto [entry, first] = nodes_.try_emplace(node);
-  Node& standing = entry->second;
-  const Instant began = standing.until - standing.wait;
-  if (first || now - standing.until > kForgottenAfter) {
-    standing = {Duration::zero(), now, 1, {}};
-  } else if (now >= standing.until && now - age >= began) {
-    standing.wait = std::clamp(2 * standing.wait, kMin, kMax);
-    standing.until = now + standing.wait;
-    ++standing.in_a_row;
-    standing.pods.clear();
+  Node& known = entry->second;
+  const Instant began = known.until - known.wait;
+  if (first || now - known.until > kForgottenAfter) {
+    known = {Duration::zero(), now, 1, {}};
+  } else if (now >= known.until && now - age >= began) {
+    known.wait = std::clamp(2 * known.wait, kMin, kMax);
+    known.until = now + known.wait;
+    ++known.in_a_row;
+    known.pods.clear();
   }
-  if (now < standing.until) standing.pods.insert(pod);
-  return standing;
+  if (now < known.until) known.pods.insert(pod);
+  return known;
 }
 
 std::size_t EvictionBackoff::held(Instant now) const {

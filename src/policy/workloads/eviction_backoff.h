@@ -18,7 +18,7 @@
 
 namespace spillway::workloads {
 
-/// The back-off of one owner's pods.
+/// The back-off of replacements for one owner's pods.
 class EvictionBackoff {
  public:
   static constexpr Duration kMin = seconds(10);
@@ -28,7 +28,7 @@ class EvictionBackoff {
   struct Node {
     Duration wait{};             // zero: the first eviction costs nothing
     Instant until;               // no replacement of `pods` before then
-    std::int64_t in_a_row = 1;   // evictions of which each took what was made after the one before
+    std::int64_t in_a_row = 1;   // consecutive evictions, each of a pod that was made after the eviction before
     std::set<std::string> pods;  // pods whose replacements wait
   };
 
@@ -43,7 +43,7 @@ class EvictionBackoff {
   /// The end of the first wait; nullopt: nothing waits.
   std::optional<Instant> next_end(Instant now) const;
 
-  /// Drops what is forgotten.
+  /// Drops entries that have expired.
   void tidy(Instant now);
 
   /// Entries by the name of the node.

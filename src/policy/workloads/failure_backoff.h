@@ -20,9 +20,9 @@ class FailureBackoff {
 
   /// Records that a pod on that node has failed and is deleted.
   void failed(const std::string& node, Instant now);
-  /// The time before which no pod is created there; nullopt: at once.
+  /// The earliest time of a new pod on that node; nullopt: at once.
   std::optional<Instant> not_before(const std::string& node, Instant now) const;
-  /// Drops what has run out.
+  /// Drops entries that have expired.
   void tidy(Instant now);
 
   std::size_t size() const { return nodes_.size(); }

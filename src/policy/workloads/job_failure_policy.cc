@@ -66,8 +66,8 @@ PodFailureMatch match_pod_failure(const std::optional<api::PodFailurePolicy>& po
   return {};
 }
 
-std::optional<std::size_t> met_success_rule(const std::optional<api::SuccessPolicy>& policy, std::int32_t completions,
-                                            const JobIndexes& succeeded) {
+std::optional<std::size_t> fulfilled_success_rule(const std::optional<api::SuccessPolicy>& policy,
+                                                  std::int32_t completions, const JobIndexes& succeeded) {
   if (!policy || succeeded.empty()) return std::nullopt;
   for (std::size_t i = 0; i < policy->rules.size(); ++i) {
     if (is_met(policy->rules[i], completions, succeeded)) return i;

@@ -26,8 +26,8 @@ struct PodFailureMatch {
 /// The first rule that fits decides; without a rule the failure counts.
 PodFailureMatch match_pod_failure(const std::optional<api::PodFailurePolicy>& policy, const api::Pod& pod);
 
-/// The first rule that is met: its position.
-std::optional<std::size_t> met_success_rule(const std::optional<api::SuccessPolicy>& policy, std::int32_t completions,
-                                            const JobIndexes& succeeded);
+/// Position of the first rule that matches.
+std::optional<std::size_t> fulfilled_success_rule(const std::optional<api::SuccessPolicy>& policy,
+                                                  std::int32_t completions, const JobIndexes& succeeded);
 
 }  // namespace spillway::workloads

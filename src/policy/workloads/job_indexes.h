@@ -28,7 +28,7 @@ class JobIndexes {
   /// The lowest indexes below `completions` that are not among these, at most `count`.
   std::vector<std::int32_t> lowest_missing(std::int32_t completions, std::size_t count) const;
 
-  /// The number of these indexes that are in the others.
+  /// The number of these indexes that are also in `others`.
   std::int64_t count_in(const JobIndexes& others) const;
 
   friend bool operator==(const JobIndexes&, const JobIndexes&) = default;
@@ -41,7 +41,7 @@ class JobIndexes {
     friend bool operator==(const Run&, const Run&) = default;
   };
 
-  std::vector<Run> runs_;  // by their first index
+  std::vector<Run> runs_;  // sorted by first index
 };
 
 }  // namespace spillway::workloads

@@ -15,7 +15,7 @@ namespace spillway::workloads {
 
 namespace {
 
-constexpr std::size_t kPodsMax = 500;  // as upstream, for one sync
+constexpr std::size_t kPodsMax = 500;  // as upstream: creations and deletions in one sync
 constexpr Duration kDelayMin = seconds(1);
 
 constexpr std::string_view kNormal = "Normal";
@@ -34,8 +34,8 @@ class JobPlanner {
     if (!status_.uncounted) status_.uncounted.emplace();
     take_stock();
     if (!status_.start_time && !job_.suspend) status_.start_time = now_;
-    judge();
-    if (is_indexed(job_)) judge_indexes();
+    decide_end();
+    if (is_indexed(job_)) evaluate_indexes();
     if (end_) {
       end_active_pods();
     } else {
@@ -112,9 +112,9 @@ class JobPlanner {
     end_ = End{kJobFailed, std::string(reason), std::move(message)};
   }
 
-  void judge() {
-    if (const auto* met = true_condition(status_, kJobSuccessCriteriaMet)) {
-      end_ = End{kJobSuccessCriteriaMet, met->reason, met->message};
+  void decide_end() {
+    if (const auto* criteria = true_condition(status_, kJobSuccessCriteriaMet)) {
+      end_ = End{kJobSuccessCriteriaMet, criteria->reason, criteria->message};
     } else if (const auto target = std::ranges::find(status_.conditions, kJobFailureTarget, &api::JobCondition::type);
                target != status_.conditions.end()) {
       fail(target->reason, target->message);
@@ -126,7 +126,7 @@ class JobPlanner {
       if (*left <= Duration::zero()) {
         fail("DeadlineExceeded", "Job was active longer than specified deadline");
       } else {
-        plan_.look_again.push_back(*left);
+        plan_.requeue_after.push_back(*left);
         plan_.deadline = left;
       }
     }
@@ -161,7 +161,7 @@ class JobPlanner {
     return std::clamp(*status_.start_time + std::chrono::seconds(allowed) - now_, -kTimeLeftMax, kTimeLeftMax);
   }
 
-  void judge_indexes() {
+  void evaluate_indexes() {
     before_ = JobIndexes::parse(status_.completed_indexes, completions());
     std::set<std::int32_t> succeeded;
     std::set<std::int32_t> failed;
@@ -173,14 +173,14 @@ class JobPlanner {
     }
     indexes_ = before_.with(succeeded);
     succeeded_ = indexes_.total();
-    if (job_.backoff_limit_per_index) judge_failed_indexes(failed);
+    if (job_.backoff_limit_per_index) evaluate_failed_indexes(failed);
     if (end_) return;
-    if (const auto rule = met_success_rule(job_.success_policy, completions(), indexes_)) {
+    if (const auto rule = fulfilled_success_rule(job_.success_policy, completions(), indexes_)) {
       end_ = End{kJobSuccessCriteriaMet, "SuccessPolicy", fmt::format("Matched rules at index {}", *rule)};
     }
   }
 
-  void judge_failed_indexes(const std::set<std::int32_t>& failed) {
+  void evaluate_failed_indexes(const std::set<std::int32_t>& failed) {
     failed_indexes_ = JobIndexes::parse(status_.failed_indexes.value_or(""), completions()).with(failed);
     const std::int64_t total = failed_indexes_->total();
     if (!end_ && job_.max_failed_indexes && total > *job_.max_failed_indexes) {
@@ -223,7 +223,7 @@ class JobPlanner {
 
   // Pods to create and delete.
 
-  void leave(const std::vector<PodPtr>& pods) {
+  void count_terminating(const std::vector<PodPtr>& pods) {
     for (const PodPtr& pod : pods) {
       --active_count_;
       ++terminating_;
@@ -233,8 +233,8 @@ class JobPlanner {
 
   void end_active_pods() {
     plan_.removed = active_;
-    leave(active_);
-    if (view_.cache == JobCache::kBehind) end_.reset();  // there may be pods that are not seen yet
+    count_terminating(active_);
+    if (view_.cache == JobCache::kBehind) end_.reset();  // the cache may lack pods
   }
 
   void carry_on() {
@@ -243,7 +243,7 @@ class JobPlanner {
     if (is_complete()) {
       end_ = End{kJobSuccessCriteriaMet, "CompletionsReached", "Reached expected number of succeeded pods"};
     } else if (managed) {
-      note_suspension();
+      mark_suspension();
     }
   }
 
@@ -251,17 +251,17 @@ class JobPlanner {
     return active_count_ == 0 && (job_.completions ? succeeded_ >= *job_.completions : succeeded_ > 0);
   }
 
-  void note_suspension() {
-    const auto standing = std::ranges::find(status_.conditions, kJobSuspended, &api::JobCondition::type);
-    const bool suspended = standing != status_.conditions.end() && standing->status == "True";
+  void mark_suspension() {
+    const auto present = std::ranges::find(status_.conditions, kJobSuspended, &api::JobCondition::type);
+    const bool suspended = present != status_.conditions.end() && present->status == "True";
     if (suspended == job_.suspend) return;
     needs_write_ = true;
     if (job_.suspend) {
       set_condition(kJobSuspended, "True", "JobSuspended", "Job suspended");
-      return tell(kNormal, "Suspended", "Job suspended");
+      return record_event(kNormal, "Suspended", "Job suspended");
     }
     set_condition(kJobSuspended, "False", "JobResumed", "Job resumed");
-    tell(kNormal, "Resumed", "Job resumed");
+    record_event(kNormal, "Resumed", "Job resumed");
     status_.start_time = now_;
   }
 
@@ -278,8 +278,8 @@ class JobPlanner {
     std::vector<PodPtr> too_many = surplus(static_cast<std::size_t>(std::max<std::int64_t>(active_count_ - wanted, 0)));
     if (!too_many.empty()) return drop(std::move(too_many), kPodsMax);
     plan_.action = JobAction::kTracking;
-    const std::int64_t leaving = replaces_only_failed(job_) ? terminating_ : 0;
-    if (const std::int64_t missing = wanted - leaving - active_count_; missing > 0) {
+    const std::int64_t terminating = replaces_only_failed(job_) ? terminating_ : 0;
+    if (const std::int64_t missing = wanted - terminating - active_count_; missing > 0) {
       plan_.action = JobAction::kPodsCreated;
       create(std::min<std::size_t>(static_cast<std::size_t>(missing), kPodsMax));
     }
@@ -287,7 +287,7 @@ class JobPlanner {
 
   void drop(std::vector<PodPtr> pods, std::size_t most) {
     if (pods.size() > most) pods.resize(most);
-    leave(pods);
+    count_terminating(pods);
     plan_.dropped = std::move(pods);
   }
 
@@ -336,7 +336,7 @@ class JobPlanner {
 
   /// ✗ As upstream, the status has no active pod for that moment.
   void wait(Duration left) {
-    plan_.look_again.push_back(std::max(left, kDelayMin));
+    plan_.requeue_after.push_back(std::max(left, kDelayMin));
     plan_.next_pod = left;
     active_count_ = 0;
   }
@@ -344,9 +344,10 @@ class JobPlanner {
   void create_indexes(std::size_t count) {
     JobIndexes taken = indexes_.with(indexes_of(active_));
     if (replaces_only_failed(job_)) {
-      std::vector<PodPtr> leaving;
-      std::ranges::copy_if(view_.pods, std::back_inserter(leaving), [](const PodPtr& p) { return is_terminating(*p); });
-      taken = taken.with(indexes_of(leaving));
+      std::vector<PodPtr> terminating;
+      std::ranges::copy_if(view_.pods, std::back_inserter(terminating),
+                           [](const PodPtr& p) { return is_terminating(*p); });
+      taken = taken.with(indexes_of(terminating));
     }
     if (failed_indexes_) taken = taken.with(*failed_indexes_);
     std::optional<Duration> next;
@@ -376,18 +377,18 @@ class JobPlanner {
 
   // The status.
 
-  void tell(std::string_view type, std::string_view reason, std::string_view message) {
+  void record_event(std::string_view type, std::string_view reason, std::string_view message) {
     plan_.events.push_back({type, std::string(reason), std::string(message)});
   }
 
   void set_condition(std::string_view type, std::string_view value, std::string_view reason, std::string_view message) {
     api::JobCondition condition{std::string(type),   std::string(value),  now_, now_,
                                 std::string(reason), std::string(message)};
-    const auto standing = std::ranges::find(status_.conditions, type, &api::JobCondition::type);
-    if (standing == status_.conditions.end()) {
+    const auto present = std::ranges::find(status_.conditions, type, &api::JobCondition::type);
+    if (present == status_.conditions.end()) {
       status_.conditions.push_back(std::move(condition));
-    } else if (standing->status != value || standing->reason != reason || standing->message != message) {
-      *standing = std::move(condition);
+    } else if (present->status != value || present->reason != reason || present->message != message) {
+      *present = std::move(condition);
     }
   }
 
@@ -410,23 +411,23 @@ class JobPlanner {
     if (is_indexed(job_)) {
       std::ranges::stable_sort(pods, {}, [](const PodPtr& pod) { return completion_index(*pod).value_or(-1); });
     }
-    settle(tracked);
+    count_untracked(tracked);
     const bool all = count(pods);
     if (is_indexed(job_)) write_indexes();
-    note_end();
+    mark_end();
     if (needs_write_) plan_.counted = status_;
     const bool again = needs_write_;
     needs_write_ = false;
     for (const PodPtr& pod : plan_.released) tracked.erase(pod->metadata.uid);
-    settle(tracked);
+    count_untracked(tracked);
     if (all) finish();
-    if (needs_write_) plan_.settled = status_;
-    // ✗ Upstream forgets what it has learnt of failures when nothing is written.
+    if (needs_write_) plan_.final_status = status_;
+    // ✗ Upstream forgets the failures that it counted when it writes nothing.
     if (!again) plan_.backoff = view_.backoff;
   }
 
   /// Moves pods that have lost their finalizer into the counters.
-  void settle(const std::set<std::string>& tracked) {
+  void count_untracked(const std::set<std::string>& tracked) {
     api::UncountedPods& uncounted = *status_.uncounted;
     const std::size_t before = uncounted.succeeded.size() + uncounted.failed.size();
     keep_tracked(uncounted.succeeded, tracked, status_.succeeded);
@@ -434,7 +435,7 @@ class JobPlanner {
     if (uncounted.succeeded.size() + uncounted.failed.size() != before) needs_write_ = true;
   }
 
-  /// False: there are more.
+  /// False: not all pods could be counted.
   bool count(const std::vector<PodPtr>& pods) {
     api::UncountedPods& uncounted = *status_.uncounted;
     for (const PodPtr& pod : pods) {
@@ -480,11 +481,11 @@ class JobPlanner {
   }
 
   /// Announces the Job's end in a condition before the pods that decided it may be deleted.
-  void note_end() {
+  void mark_end() {
     if (!end_) return;
     const std::string_view type = end_->type == kJobFailed ? kJobFailureTarget : kJobSuccessCriteriaMet;
-    const auto standing = std::ranges::find(status_.conditions, type, &api::JobCondition::type);
-    if (standing != status_.conditions.end()) return;
+    const auto present = std::ranges::find(status_.conditions, type, &api::JobCondition::type);
+    if (present != status_.conditions.end()) return;
     set_condition(type, "True", end_->reason, end_->message);
     needs_write_ = true;
   }
@@ -509,7 +510,7 @@ class JobPlanner {
 
   const JobView& view_;
   const api::Job& job_;
-  api::JobStatus status_;  // as it will be
+  api::JobStatus status_;  // the new status
   WallTime now_;
   JobPlan plan_;
   std::vector<PodPtr> active_;
@@ -521,7 +522,7 @@ class JobPlanner {
   std::int64_t succeeded_ = 0;  // with those that are not in the status yet
   std::int64_t failed_ = 0;
   std::optional<End> end_;
-  JobIndexes before_;   // as the status has them
+  JobIndexes before_;   // indexes in the present status
   JobIndexes indexes_;  // with those of pods that have ended since
   std::optional<JobIndexes> failed_indexes_;
   std::map<std::int32_t, PodPtr> replaceable_;

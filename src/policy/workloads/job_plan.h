@@ -24,7 +24,7 @@ enum class JobCache { kBehind, kCurrent };
 
 struct JobView {
   const api::Job& job;
-  std::vector<PodPtr> pods;        // pods that it owns and selects, by name
+  std::vector<PodPtr> pods;        // pods that the Job owns and selects, by name
   std::set<std::string> released;  // uids of pods that lost their finalizer, whatever the cache shows
   JobBackoff backoff;
   JobCache cache = JobCache::kCurrent;
@@ -53,20 +53,20 @@ struct JobPlan {
   std::vector<PodPtr> removed;  // deleted
   std::vector<JobPod> created;
   std::optional<api::JobStatus> counted;
-  std::vector<JobEvent> events;  // with it
-  std::vector<PodPtr> released;  // lose their finalizer
-  std::optional<api::JobStatus> settled;
-  std::vector<JobEvent> final_events;  // with it
-  std::vector<Duration> look_again;
-  std::optional<Duration> next_pod;  // until one is made again: failures hold it back
-  std::optional<Duration> deadline;  // until it fails for having been active too long
+  std::vector<JobEvent> events;  // recorded with `counted`
+  std::vector<PodPtr> released;  // lose their finalizer, after they were counted
+  std::optional<api::JobStatus> final_status;
+  std::vector<JobEvent> final_events;  // recorded with `final_status`
+  std::vector<Duration> requeue_after;
+  std::optional<Duration> next_pod;  // wait until a pod is created again, after failures
+  std::optional<Duration> deadline;  // time until the Job fails because of activeDeadlineSeconds
   JobBackoff backoff;                // holds once `counted` is written
 };
 
 /// The Job must not be finished, must not be managed by another controller, and must have a known completion mode.
 JobPlan plan_job(const JobView& view, WallTime now);
 
-/// The pod as it is created, without owner.
+/// The document of a pod, without owner.
 api::Json job_pod_document(const api::Job& job, const JobPod& pod);
 
 }  // namespace spillway::workloads

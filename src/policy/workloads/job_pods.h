@@ -63,7 +63,7 @@ struct JobBackoff {
   friend bool operator==(const JobBackoff&, const JobBackoff&) = default;
 };
 
-/// The back-off after these pods have ended.
+/// The back-off that results from these ended pods.
 JobBackoff backoff_after(const JobBackoff& before, const std::vector<PodPtr>& succeeded,
                          const std::vector<PodPtr>& failed);
 /// Zero: no wait. 10 s after the first failure, twice as long each time, at most 10 min.

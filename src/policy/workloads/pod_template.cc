@@ -21,7 +21,7 @@ namespace {
 
 using api::Json;
 
-/// kByMeaning: two spellings of the same value print as one text.
+/// kByMeaning: different spellings of a value give the same text.
 enum class Printed { kAsWritten, kByMeaning };
 
 enum class Kind { kString, kInteger, kBool, kTime, kQuantity, kIntOrString, kBytes, kStruct };
@@ -36,7 +36,7 @@ struct GoField {
   Many many = Many::kOne;
   Kind kind = Kind::kString;
   const GoStruct* of = nullptr;
-  bool only_if_set = false;  // younger than 1.32: left out where absent, so that existing names stay valid
+  bool only_if_set = false;  // field newer than 1.32: left out where absent, so that names given before stay valid
 };
 
 struct GoStruct {

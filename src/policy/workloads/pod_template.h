@@ -19,7 +19,7 @@ inline constexpr std::string_view kPodTemplateHash = "pod-template-hash";
 /// The text of {metadata, spec} that is hashed: every field in the order of Go's structures.
 std::string template_text(const api::Json& pod_template);
 
-/// "6f4979687b". `collision_count` makes it another one when the name is taken.
+/// The hash of a template: "6f4979687b". `collision_count` changes it when the name is taken.
 std::string template_hash(const api::Json& pod_template, std::optional<std::int32_t> collision_count);
 
 /// A decimal number in letters that make no words.
@@ -29,7 +29,7 @@ std::string safe_encode(std::string_view number);
 /// ignored.
 bool same_template(const api::Json& a, const api::Json& b);
 
-/// One template against several.
+/// Compares one template with several others.
 class TemplateMatch {
  public:
   explicit TemplateMatch(const api::Json& wanted);

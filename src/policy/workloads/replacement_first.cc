@@ -1,5 +1,6 @@
 #include "policy/workloads/replacement_first.h"
 
+#include "api/object/kind_id.h"
 #include "api/text/time_text.h"
 #include "base/elapsed.h"
 #include "policy/workloads/pod_state.h"
@@ -12,7 +13,7 @@ namespace spillway::workloads {
 namespace {
 
 /// The order in which replaced pods are deleted.
-bool leaves_before(const ReplacedPod& a, const ReplacedPod& b) {
+bool deleted_before(const ReplacedPod& a, const ReplacedPod& b) {
   if (a.priority != b.priority) return a.priority > b.priority;
   if (a.asked_at != b.asked_at) return a.asked_at < b.asked_at;
   return a.pod < b.pod;
@@ -38,7 +39,7 @@ std::optional<WallTime> replacement_asked_at(const api::Pod& pod) {
 
 bool is_replaceable(const api::Pod& pod) {
   const api::OwnerReference* owner = api::controller_of(pod.metadata);
-  return owner != nullptr && owner->kind == "ReplicaSet" && owner->api_version.starts_with("apps/") && is_active(pod) &&
+  return owner != nullptr && api::kind_of(*owner) == api::KindId{"apps", "ReplicaSet"} && is_active(pod) &&
          !pod.spec.node_name.empty();
 }
 
@@ -69,7 +70,7 @@ ReplacementStage stage_of(const api::PodKey& pod, std::span<const ReplacedPod> r
   const auto self = std::ranges::find(replaced, pod, &ReplacedPod::pod);
   if (self == replaced.end()) return ReplacementStage::kMayGo;
   const auto place =
-      std::ranges::count_if(replaced, [&](const ReplacedPod& each) { return leaves_before(each, *self); });
+      std::ranges::count_if(replaced, [&](const ReplacedPod& each) { return deleted_before(each, *self); });
   const auto count = static_cast<std::int64_t>(replaced.size());
   // A mark from the future, beyond what clocks differ by, is as good as one from long ago.
   const bool waits =

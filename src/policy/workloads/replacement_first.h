@@ -26,7 +26,7 @@ inline constexpr Duration kReplacementPatience = minutes(2);
 
 /// True if the pod is bound, has not ended, is not being deleted, and carries the mark.
 bool is_being_replaced(const api::Pod& pod);
-/// nullopt: it is not being replaced. A time that cannot be read was long ago.
+/// nullopt: the pod is not being replaced. A malformed time counts as long ago.
 std::optional<WallTime> replacement_asked_at(const api::Pod& pod);
 
 /// True for a bound pod of a ReplicaSet that is not ending: any other pod of the set is as good. Not replaceable: pods
@@ -57,9 +57,9 @@ struct ReplacedPod {
 
 enum class ReplacementStage {
   kMayGo,      // the set is complete without it, or no controller creates its replacement
-  kNotReady,   // its replacement has a node and is not ready yet
-  kNotPlaced,  // its replacement has no node: the pod stays as long as that lasts
-  kNotMade,    // its set has not made one
+  kNotReady,   // the replacement has a node and is not ready yet
+  kNotPlaced,  // the replacement has no node: the pod stays until it has one
+  kNotMade,    // the set has not made a replacement
 };
 
 /// "not-ready".

@@ -17,7 +17,7 @@ namespace spillway::workloads {
 
 using RevisionPtr = std::shared_ptr<const api::ControllerRevision>;
 
-/// The label of a revision and of the pods that are of it.
+/// The label of a revision and of its pods.
 inline constexpr std::string_view kRevisionHash = "controller-revision-hash";
 
 /// {spec: {template: …, $patch: replace}}: the patch that leads back to this template.
@@ -27,13 +27,13 @@ api::Json template_data(const api::PodTemplate& pod_template);
 /// creationTimestamp in the template, which is no difference: no pod is replaced because of it.
 bool holds_data(const api::ControllerRevision& revision, const api::Json& data);
 
-/// Empty: it has none.
+/// Empty: the object has none.
 std::string revision_hash(const api::ObjectMeta& metadata);
 
 struct RevisionPlan {
-  RevisionPtr current;                            // null: it has to be made
-  std::optional<api::ControllerRevision> create;  // without its owner
-  std::optional<std::int64_t> renumber;           // the current one's number: it is the latest again
+  RevisionPtr current;                            // null: must be created
+  std::optional<api::ControllerRevision> create;  // revision to create, without owner
+  std::optional<std::int64_t> renumber;           // new number of `current`, because it is the latest again
   std::vector<RevisionPtr> remove;                // beyond the history's limit, oldest first
 };
 

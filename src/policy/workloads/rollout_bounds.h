@@ -17,7 +17,7 @@ enum class Round { kUp, kDown };
 /// A number of pods, or a text like "25%" of `whole`; null is 0. kInvalid: anything else, in upstream's words.
 Result<std::int64_t> scaled_value(const api::Json& written, std::int64_t whole, Round round);
 
-/// Both as in the spec; never both 0: the rollout could not proceed then.
+/// Both values of the spec, resolved; never both 0, because a rollout could not proceed.
 struct Fenceposts {
   std::int64_t surge = 0;
   std::int64_t unavailable = 0;

@@ -46,11 +46,11 @@ class Outlook {
     name_deadline();
     name_refusals();
     if (!d_.paused) name_bounds();
-    std::vector<Fact> standing{{"pods_updated", std::int64_t{d_.status.updated_replicas}},
-                               {"pods_wanted", std::int64_t{d_.replicas}},
-                               {"pods_available", std::int64_t{d_.status.available_replicas}}};
-    if (const std::int64_t before = last_revision(sets_); before > 0) standing.push_back({"undo_revision", before});
-    add(ReasonCode::kRolloutMoves, std::move(standing));
+    std::vector<Fact> counts{{"pods_updated", std::int64_t{d_.status.updated_replicas}},
+                             {"pods_wanted", std::int64_t{d_.replicas}},
+                             {"pods_available", std::int64_t{d_.status.available_replicas}}};
+    if (const std::int64_t before = last_revision(sets_); before > 0) counts.push_back({"undo_revision", before});
+    add(ReasonCode::kRolloutMoves, std::move(counts));
     name_pods();
     return std::move(decision_);
   }
@@ -78,8 +78,8 @@ class Outlook {
     const std::int64_t latest = latest_ ? latest_->replicas : 0;
     const RolloutBounds bounds = rollout_bounds(d_);
     if (d_.strategy == kRecreate) {
-      const std::int64_t leaving = old_pods();
-      if (leaving > 0) add(ReasonCode::kOldPodsLeave, {{"pods", leaving}});
+      const std::int64_t remaining = old_pods();
+      if (remaining > 0) add(ReasonCode::kOldPodsLeave, {{"pods", remaining}});
       return;
     }
     const std::int64_t wanted = d_.replicas;

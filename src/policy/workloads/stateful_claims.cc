@@ -40,7 +40,7 @@ bool is_owned_by(const api::PersistentVolumeClaim& claim, const Named& object) {
                              [&object](const api::OwnerReference& each) { return names(each, object); });
 }
 
-/// True if the owner is an earlier object of the same name.
+/// True if the claim belongs to an earlier set of the same name.
 bool is_owned_by_namesake(const api::PersistentVolumeClaim& claim, const Named& object) {
   return std::ranges::any_of(claim.metadata.owner_references, [&object](const api::OwnerReference& each) {
     return is_of_kind(each, object) && each.name == object.metadata.name && each.uid != object.metadata.uid;

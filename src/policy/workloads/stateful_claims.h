@@ -21,12 +21,12 @@ using ClaimPtr = std::shared_ptr<const api::PersistentVolumeClaim>;
 
 /// "data-db-0" by the name of the volume, "data".
 std::map<std::string, std::string> claim_names(const api::StatefulSet& set, std::int32_t ordinal);
-/// The claims as they are created, by the name of the volume.
+/// Documents of the claims, by the name of the volume.
 std::map<std::string, api::Json> claim_documents(const api::StatefulSet& set, std::int32_t ordinal);
 
-/// True if the pod's volumes of these names are its claims.
+/// True if the pod's volumes of these names use its claims.
 bool has_its_claims(const api::StatefulSet& set, const api::Pod& pod, std::int32_t ordinal);
-/// The volumes with its claims in them.
+/// The volumes, with those of the pod's claims.
 api::Json with_claims(const api::StatefulSet& set, const api::Json& volumes, std::int32_t ordinal);
 
 /// True if the set should have a pod of that ordinal.

@@ -62,7 +62,7 @@ class StatefulPlanner {
     for (std::int64_t at = set_.first_ordinal; at < end; ++at) {
       const auto there = replicas_.lower_bound(static_cast<std::int32_t>(at));
       if (there == replicas_.end() || there->first != at) {
-        if (made == kStatefulBurstMax) {  // to the next one that is there
+        if (made == kStatefulBurstMax) {  // continues with the next existing pod
           if (there == replicas_.end()) break;
           at = there->first;
         } else {
@@ -88,7 +88,7 @@ class StatefulPlanner {
       own_claims(*pod, ordinal);
     }
     if (ordered_ && !is_healthy(*pod)) return false;
-    mend(pod, ordinal);
+    repair(pod, ordinal);
     return true;
   }
 
@@ -98,7 +98,7 @@ class StatefulPlanner {
       const ClaimPtr there = view_.claim(claim);
       if (there && goes_with_predecessor(*there, set_, name)) return;
     }
-    if (const auto wait = view_.held ? view_.held(name) : std::nullopt) return look_again_in(*wait);
+    if (const auto wait = view_.held ? view_.held(name) : std::nullopt) return requeue_in(*wait);
     if (!make_claims(name, ordinal)) return;
     api::Pod future;
     future.metadata.name = name;
@@ -143,22 +143,22 @@ class StatefulPlanner {
     return any;
   }
 
-  void mend(const PodPtr& pod, std::int32_t ordinal) {
-    MendPod mended{pod, {}, api::Json()};
+  void repair(const PodPtr& pod, std::int32_t ordinal) {
+    RepairPod repaired{pod, {}, api::Json()};
     bool consistent = true;
     const api::StringMap labels = identity_labels(pod->metadata.name, ordinal);
     const auto label = pod->metadata.labels.find(kStatefulPodName);
     if (label == pod->metadata.labels.end() || label->second != pod->metadata.name) {
-      mended.labels = labels;
+      repaired.labels = labels;
       consistent = false;
     }
     if (!has_its_claims(set_, *pod, ordinal)) {
-      mended.volumes = with_claims(set_, api::Json::array(), ordinal);
+      repaired.volumes = with_claims(set_, api::Json::array(), ordinal);
       consistent = false;
       if (!make_claims(pod->metadata.name, ordinal)) return;
     }
     if (own_claims(*pod, ordinal)) consistent = false;
-    if (!consistent) plan_.steps.emplace_back(std::move(mended));
+    if (!consistent) plan_.steps.emplace_back(std::move(repaired));
   }
 
   bool go_over_condemned() {
@@ -197,7 +197,7 @@ class StatefulPlanner {
     }
   }
 
-  void look_again_in(Duration wait) { plan_.look_again = std::min(plan_.look_again.value_or(wait), wait); }
+  void requeue_in(Duration wait) { plan_.requeue_after = std::min(plan_.requeue_after.value_or(wait), wait); }
 
   /// From 1.34 on a pod has to be available, not only ready, before the next one is changed.
   bool is_healthy(const api::Pod& pod) const { return runs_and_is_ready(pod) && is_available(pod) && !is_leaving(pod); }
@@ -224,7 +224,7 @@ class StatefulPlanner {
       ++status.ready_replicas;
       const auto left = until_available(pod, set_.min_ready_seconds, now_);
       if (left && *left == Duration::zero()) ++status.available_replicas;
-      if (left && *left > Duration::zero()) look_again_in(*left);
+      if (left && *left > Duration::zero()) requeue_in(*left);
     }
     if (!is_created(pod) || is_leaving(pod)) return;
     const std::string revision = revision_hash(pod.metadata);
@@ -269,7 +269,7 @@ const std::string& pod_of(const StatefulStep& step) {
 
     const std::string& operator()(const OwnClaim& each) const { return each.pod; }
 
-    const std::string& operator()(const MendPod& each) const { return each.pod->metadata.name; }
+    const std::string& operator()(const RepairPod& each) const { return each.pod->metadata.name; }
 
     const std::string& operator()(const DeleteStatefulPod& each) const { return each.pod->metadata.name; }
 

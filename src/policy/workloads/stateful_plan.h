@@ -27,15 +27,16 @@ inline constexpr std::size_t kStatefulBurstMax = 500;
 
 struct StatefulView {
   const api::StatefulSet& set;
-  const std::vector<PodPtr>& pods;                                // pods that it owns
-  const std::function<ClaimPtr(const std::string& name)>& claim;  // in its namespace; null: no such claim
+  const std::vector<PodPtr>& pods;  // pods that the set owns
+  // finds a claim of the namespace; null: it does not exist
+  const std::function<ClaimPtr(const std::string& name)>& claim;
   const api::ControllerRevision& current;
   const api::ControllerRevision& update;
   /// The wait before the pod of that name may be made; nullopt, or empty: none.
   const std::function<std::optional<Duration>(const std::string& pod)> held = {};
 };
 
-// Steps; each is about one pod.
+// Steps of a plan; each is about one pod.
 
 struct CreateClaim {
   std::string pod;
@@ -44,10 +45,10 @@ struct CreateClaim {
 
 struct CreateStatefulPod {
   std::string pod;
-  api::Json document;  // without its owner
+  api::Json document;  // document of the pod, without owner
 };
 
-/// The claim gets other owners.
+/// Changes the owners of a claim.
 struct OwnClaim {
   std::string pod;
   ClaimPtr claim;
@@ -55,7 +56,7 @@ struct OwnClaim {
 };
 
 /// The pod gets its identity, and its claims if they have to be others (null: they are unchanged).
-struct MendPod {
+struct RepairPod {
   PodPtr pod;
   api::StringMap labels;
   api::Json volumes;
@@ -63,7 +64,7 @@ struct MendPod {
 
 struct DeleteStatefulPod {
   PodPtr pod;
-  bool is_recreated = false;  // ended, and another one of its name follows
+  bool is_recreated = false;  // the pod has ended, and is created again under its name
 };
 
 /// The pod cannot be made yet.
@@ -72,15 +73,15 @@ struct CannotCreate {
   std::string why;
 };
 
-using StatefulStep = std::variant<CreateClaim, CreateStatefulPod, OwnClaim, MendPod, DeleteStatefulPod, CannotCreate>;
+using StatefulStep = std::variant<CreateClaim, CreateStatefulPod, OwnClaim, RepairPod, DeleteStatefulPod, CannotCreate>;
 
-/// The pod of a step: if the step fails, later steps of the same pod are skipped.
+/// Name of the step's pod: if a step fails, later steps of the same pod are skipped.
 const std::string& pod_of(const StatefulStep& step);
 
 struct StatefulPlan {
   std::vector<StatefulStep> steps;
   api::StatefulSetStatus status;
-  std::optional<Duration> look_again;  // a pod will have been ready for long enough, or may be made
+  std::optional<Duration> requeue_after;  // a pod will have been ready for long enough, or may be made
 };
 
 StatefulPlan plan_stateful(const StatefulView& view, WallTime now);

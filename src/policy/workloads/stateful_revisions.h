@@ -16,10 +16,10 @@
 namespace spillway::workloads {
 
 struct StatefulRevisions {
-  RevisionPtr update;                             // the present template's; null: it has to be created
-  std::optional<api::ControllerRevision> create;  // without its owner
-  std::optional<std::int64_t> renumber;           // the number of `update`: it is the latest again
-  RevisionPtr current;                            // null: the one of the present template
+  RevisionPtr update;                             // revision of the present template; null: must be created
+  std::optional<api::ControllerRevision> create;  // revision to create, without owner
+  std::optional<std::int64_t> renumber;           // new number of `update`, because it is the latest again
+  RevisionPtr current;                            // null: the revision of the present template
 };
 
 /// `owned`: the revisions of the set. `collisions`: how many of its names were taken.
@@ -31,7 +31,7 @@ std::vector<RevisionPtr> surplus_revisions(const api::StatefulSet& set, std::vec
                                            const api::ControllerRevision& current,
                                            const api::ControllerRevision& update, const std::vector<PodPtr>& pods);
 
-/// "6d9d8768dd": of what a revision leads back to.
+/// The hash of a revision's data: "6d9d8768dd".
 std::string revision_data_hash(const api::Json& data, std::optional<std::int32_t> collisions);
 
 /// The template that a revision leads back to.

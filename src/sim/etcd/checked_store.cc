@@ -32,11 +32,11 @@ bool same(const store::Entry& a, const store::Entry& b) {
 
 }  // namespace
 
-/// Wraps one watcher and checks the changes that it gets.
-class CheckedStore::Told final : public store::Watcher {
+/// Wraps a watcher and checks the changes that it receives.
+class CheckedStore::CheckedWatcher final : public store::Watcher {
  public:
-  Told(CheckedStore& owner, std::string prefix, Revision after, store::Watcher& watcher)
-      : owner_(owner), prefix_(std::move(prefix)), told_(after), watcher_(watcher) {}
+  CheckedWatcher(CheckedStore& owner, std::string prefix, Revision after, store::Watcher& watcher)
+      : owner_(owner), prefix_(std::move(prefix)), delivered_(after), watcher_(watcher) {}
 
   void on_changes(const std::vector<Change>& changes) override {
     const auto wanted = wanted_up_to(changes.back().revision);
@@ -44,19 +44,19 @@ class CheckedStore::Told final : public store::Watcher {
         changes, wanted, [](const Change& change, const EtcdEvent* event) { return same(change, *event); });
     if (!right) {
       owner_.violate({Property::kWatchesWhole, collection_of(prefix_)},
-                     fmt::format("a watch of \"{}\" was told {} changes after {} up to {}, etcd has {}", prefix_,
-                                 changes.size(), told_.number(), changes.back().revision.number(), wanted.size()));
+                     fmt::format("a watch of \"{}\" got {} changes after {} up to {}, etcd has {}", prefix_,
+                                 changes.size(), delivered_.number(), changes.back().revision.number(), wanted.size()));
     }
-    told_ = std::max(told_, changes.back().revision);
+    delivered_ = std::max(delivered_, changes.back().revision);
     watcher_.on_changes(changes);
   }
 
   void on_reached(Revision revision) override {
     if (const auto missed = wanted_up_to(revision); !missed.empty())
       owner_.violate({Property::kWatchesWhole, collection_of(prefix_)},
-                     fmt::format("a watch of \"{}\" was told that {} is reached, and nothing of {} at {}", prefix_,
-                                 revision.number(), missed.front()->key, missed.front()->revision.number()));
-    told_ = std::max(told_, revision);
+                     fmt::format("a watch of \"{}\" was reported to have reached {} without the change of {} at {}",
+                                 prefix_, revision.number(), missed.front()->key, missed.front()->revision.number()));
+    delivered_ = std::max(delivered_, revision);
     watcher_.on_reached(revision);
   }
 
@@ -65,14 +65,14 @@ class CheckedStore::Told final : public store::Watcher {
  private:
   std::vector<const EtcdEvent*> wanted_up_to(Revision revision) const {
     std::vector<const EtcdEvent*> wanted;
-    for (const EtcdEvent& event : owner_.history_.events(told_, revision))
+    for (const EtcdEvent& event : owner_.history_.events(delivered_, revision))
       if (event.key.starts_with(prefix_)) wanted.push_back(&event);
     return wanted;
   }
 
   CheckedStore& owner_;
   std::string prefix_;
-  Revision told_;
+  Revision delivered_;
   store::Watcher& watcher_;
 };
 
@@ -93,9 +93,9 @@ void CheckedStore::violate(const Violated& what, std::string_view text) const {
 // Watches
 
 store::WatchId CheckedStore::watch(std::string prefix, Revision after, store::Watcher& watcher) {
-  auto told = std::make_unique<Told>(*this, prefix, after, watcher);
-  const store::WatchId id = inner_->watch(std::move(prefix), after, *told);
-  watches_.emplace(id, std::move(told));
+  auto checked = std::make_unique<CheckedWatcher>(*this, prefix, after, watcher);
+  const store::WatchId id = inner_->watch(std::move(prefix), after, *checked);
+  watches_.emplace(id, std::move(checked));
   return id;
 }
 
@@ -138,11 +138,11 @@ void CheckedStore::check_write(const std::string& key, const store::Value& value
     violate({Property::kAcknowledgedWrites, collection_of(key)},
             fmt::format("a write of {} was refused, and is done", key));
   if (result.revision < history_.compacted()) return;
-  const auto stood = history_.read({.key = key, .range_end = {}, .at = result.revision}, history_.revision());
-  const bool found = stood && !stood->entries.empty();
-  if (stood && (found != result.current.has_value() || (found && !same(stood->entries.front(), *result.current))))
+  const auto stored = history_.read({.key = key, .range_end = {}, .at = result.revision}, history_.revision());
+  const bool found = stored && !stored->entries.empty();
+  if (stored && (found != result.current.has_value() || (found && !same(stored->entries.front(), *result.current))))
     violate({Property::kAcknowledgedWrites, collection_of(key)},
-            fmt::format("a write of {} was refused for what did not stand there at {}", key, result.revision.number()));
+            fmt::format("a write of {} was refused for what was not there at {}", key, result.revision.number()));
 }
 
 void CheckedStore::range(store::Range range, store::Completion<store::RangeResult> done) {
@@ -166,13 +166,13 @@ void CheckedStore::check_range(const store::Range& asked, const store::RangeResu
   const std::string first = asked.start_after.empty() ? asked.prefix : std::max(asked.prefix, asked.start_after + '\0');
   const std::string end = store::end_of_prefix(asked.prefix);
   if (first >= end && end.front() != '\0') return;
-  const auto stood =
+  const auto stored =
       history_.read({.key = first, .range_end = end, .limit = asked.limit, .at = result.revision}, history_.revision());
-  if (!stood) return;
+  if (!stored) return;
   const auto right = [](const store::Entry& a, const store::Entry& b) { return same(a, b); };
-  if (!std::ranges::equal(stood->entries, result.entries, right))
+  if (!std::ranges::equal(stored->entries, result.entries, right))
     violate({Property::kAcknowledgedWrites, collection_of(asked.prefix)},
-            fmt::format("a list of \"{}\" is not what stood there at {}", asked.prefix, result.revision.number()));
+            fmt::format("a list of \"{}\" is not what was there at {}", asked.prefix, result.revision.number()));
 }
 
 void CheckedStore::barrier(store::Completion<Revision> done) {
@@ -180,7 +180,7 @@ void CheckedStore::barrier(store::Completion<Revision> done) {
   inner_->barrier([this, before, done = std::move(done)](Result<Revision> reached) mutable {
     if (reached && (*reached < before || (!watches_.empty() && inner_->revision() < before)))
       violate(violated(Property::kAcknowledgedWrites),
-              fmt::format("a barrier tells of {}, {} had been written before", reached->number(), before.number()));
+              fmt::format("a barrier returned {}, {} had been written before", reached->number(), before.number()));
     done(std::move(reached));
   });
 }

@@ -25,7 +25,7 @@ class CheckedStore final : public store::Store {
  public:
   using Violate = std::function<void(const Violated&, std::string)>;
 
-  /// `name`: of the server, for violations. Keys are the same in the store and in etcd.
+  /// `name`: the server's, for violations. The store must use etcd's keys.
   CheckedStore(std::unique_ptr<store::Store> inner, const EtcdHistory& history, Acknowledged& acknowledged,
                std::string name, Violate violate);
   ~CheckedStore() override;
@@ -55,7 +55,7 @@ class CheckedStore final : public store::Store {
   store::Revision compacted() const override { return inner_->compacted(); }
 
  private:
-  class Told;
+  class CheckedWatcher;
 
   void violate(const Violated& what, std::string_view text) const;
   void check_write(const std::string& key, const store::Value& value, store::Revision before,
@@ -67,7 +67,7 @@ class CheckedStore final : public store::Store {
   Acknowledged& acknowledged_;
   std::string name_;
   Violate violate_;
-  std::map<store::WatchId, std::unique_ptr<Told>> watches_;
+  std::map<store::WatchId, std::unique_ptr<CheckedWatcher>> watches_;
 };
 
 }  // namespace spillway::sim

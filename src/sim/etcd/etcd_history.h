@@ -28,9 +28,9 @@ class EtcdHistory {
   /// Keys and values of every state that is kept.
   std::size_t bytes() const { return bytes_; }
 
-  /// Compares, and does what follows. A deletion of nothing makes no revision.
+  /// Compares, then executes the matching branch. Deleting a missing key makes no revision.
   store::EtcdTxnAnswer run(const store::EtcdTxn& txn);
-  /// Writes all of them at once, in one revision; those that delete nothing are left out.
+  /// Writes all changes in one revision; deletions of missing keys are left out.
   void write(const std::vector<Put>& puts);
   /// The state at `range.at`, or else at `present`; both at most revision(). The failure has etcd's code and words.
   std::expected<store::EtcdRangeAnswer, store::EtcdFailure> read(const store::EtcdRange& range,

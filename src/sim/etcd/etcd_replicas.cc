@@ -30,10 +30,10 @@ void EtcdReplicas::lose_leader() {
   leader_.reset();
   ++term_;
   listener_.on_leader_lost();
-  look_for_leader();
+  check_leader();
 }
 
-void EtcdReplicas::look_for_leader() {
+void EtcdReplicas::check_leader() {
   if (leader_ && (!is_connected(*leader_) || !has_majority())) return lose_leader();
   if (leader_ || electing_ || !has_majority()) return;
   electing_ = true;
@@ -62,23 +62,23 @@ void EtcdReplicas::stop(std::size_t member) {
   if (!std::exchange(members_[member].up, false)) return;
   members_[member].waiting.clear();
   listener_.on_stopped(member);
-  look_for_leader();
+  check_leader();
 }
 
 void EtcdReplicas::start(std::size_t member) {
   if (std::exchange(members_[member].up, true)) return;
-  look_for_leader();
+  check_leader();
   ship(member, log_.size() - 1);
 }
 
 void EtcdReplicas::part(std::size_t member) {
   members_[member].parted = true;
-  look_for_leader();
+  check_leader();
 }
 
 void EtcdReplicas::rejoin(std::size_t member) {
   members_[member].parted = false;
-  look_for_leader();
+  check_leader();
   ship(member, log_.size() - 1);
 }
 
@@ -97,7 +97,7 @@ void EtcdReplicas::propose(std::size_t member, std::move_only_function<Applied()
                 if (term == term_) return commit(member, std::move(run), std::move(applied));
                 if (rng_.below(2) == 0) return;
                 auto late = [this, run = std::move(run)]() mutable { write(std::move(run)); };
-                // A follower had it; it is in the log of the next leader.
+                // A follower had the write, so it is in the log of the next leader.
                 leader_ ? late() : survivors_.push_back(std::move(late));
               });
 }

@@ -93,7 +93,7 @@ class EtcdReplicas {
   bool has_majority() const;
   Duration draw(Duration most);
   void lose_leader();
-  void look_for_leader();
+  void check_leader();
   void elect();
   void commit(std::size_t member, std::move_only_function<Applied()> commit, std::move_only_function<void()> applied);
   void ship(std::size_t member, std::size_t entry);

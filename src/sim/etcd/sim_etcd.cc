@@ -61,7 +61,7 @@ void SimEtcd::cut_off(const std::string& client) {
 
 void SimEtcd::send(const std::shared_ptr<Call>& call) {
   if (is_lost(call->client)) return;
-  // The request arrives even if its sender is gone by then.
+  // The request arrives even if its sender has ended meanwhile.
   time_.after(delay(), [this, call] { arrive(call); });
 }
 
@@ -105,7 +105,7 @@ void SimEtcd::reply(const std::shared_ptr<Call>& call) {
   if (is_lost(call->client)) return;
   time_.after(delay(), [this, weak = std::weak_ptr(call), outcome = *call->outcome]() mutable {
     const auto asked = weak.lock();
-    if (asked && !cut_off_.contains(asked->client)) asked->tell(std::move(outcome));
+    if (asked && !cut_off_.contains(asked->client)) asked->finish(std::move(outcome));
   });
 }
 
@@ -188,7 +188,7 @@ void SimEtcd::run_grant(Call& call) {
   const Duration life = std::get<Duration>(call.request);
   const std::int64_t id = ++last_lease_;
   leases_[id] = {life, time_.now().mono + life, {}};
-  time_.after(life, [this, id] { look_at_lease(id); });
+  time_.after(life, [this, id] { check_lease(id); });
   call.outcome = store::EtcdLease{id, life};
 }
 
@@ -204,12 +204,12 @@ void SimEtcd::attach(const std::string& key, std::int64_t lease) {
   lease_of_.emplace(key, lease);
 }
 
-/// The leader ends it; without one it lives on.
-void SimEtcd::look_at_lease(std::int64_t lease) {
+/// The leader ends an expired lease; without a leader the lease lives on.
+void SimEtcd::check_lease(std::int64_t lease) {
   const auto found = leases_.find(lease);
   if (found == leases_.end() || !replicas_.has_leader()) return;
   if (found->second.ends <= time_.now().mono) return end_lease(lease);
-  time_.at(found->second.ends, [this, lease] { look_at_lease(lease); });
+  time_.at(found->second.ends, [this, lease] { check_lease(lease); });
 }
 
 void SimEtcd::end_lease(std::int64_t lease) {
@@ -253,7 +253,7 @@ void SimEtcd::on_leader_lost() {
 void SimEtcd::on_leader_found() {
   for (auto& [id, lease] : leases_) {
     lease.ends = time_.now().mono + lease.life;
-    time_.at(lease.ends, [this, lease_id = id] { look_at_lease(lease_id); });
+    time_.at(lease.ends, [this, lease_id = id] { check_lease(lease_id); });
   }
 }
 

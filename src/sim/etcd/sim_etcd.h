@@ -30,9 +30,9 @@ struct EtcdFaults {
   std::uint32_t fragment_ppm = 0;  // messages of watches that are split into one event each
   // Errors that versions of etcd have made in messages of watches.
   std::uint32_t repeat_ppm = 0;          // begins with the event before (etcd#15271)
-  std::uint32_t gap_ppm = 0;             // leaves out its first revision (etcd#17529, #18089)
-  std::uint32_t early_progress_ppm = 0;  // an empty message precedes it (etcd#15220)
-  bool future_shows_past = false;        // a watch from the future begins with what is already there (etcd#20221)
+  std::uint32_t gap_ppm = 0;             // a watch leaves out its first revision (etcd#17529, #18089)
+  std::uint32_t early_progress_ppm = 0;  // an empty message precedes an event (etcd#15220)
+  bool future_shows_past = false;        // a watch from a future revision begins with earlier events (etcd#20221)
 
   friend bool operator==(const EtcdFaults&, const EtcdFaults&) = default;
 };
@@ -59,7 +59,7 @@ class SimEtcd final : private EtcdReplicas::Listener {
   SimEtcd(const SimEtcd&) = delete;
   SimEtcd& operator=(const SimEtcd&) = delete;
 
-  /// `client` names it for cut_off(). The cluster must outlive it.
+  /// `client`: its name for cut_off(). The cluster must outlive the transport.
   std::unique_ptr<store::EtcdTransport> connect(std::string client);
 
   void set_faults(const EtcdFaults& faults);
@@ -81,7 +81,7 @@ class SimEtcd final : private EtcdReplicas::Listener {
 
   bool is_full() const { return full_; }
 
-  /// Ends the alarm about space, as an operator does once there is room.
+  /// Ends the alarm about space, as an operator does after freeing some.
   void disarm() { full_ = false; }
 
  private:
@@ -113,7 +113,7 @@ class SimEtcd final : private EtcdReplicas::Listener {
   void run_compact(Call& call);
   void run_grant(Call& call);
   void attach(const std::string& key, std::int64_t lease);
-  void look_at_lease(std::int64_t lease);
+  void check_lease(std::int64_t lease);
   void end_lease(std::int64_t lease);
   bool has_room(std::size_t bytes);
   void reply(const std::shared_ptr<Call>& call);

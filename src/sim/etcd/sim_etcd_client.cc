@@ -32,7 +32,8 @@ void SimEtcd::Client::call(std::size_t member, Call::Request request, Duration a
   etcd_.send(made);
   constexpr int kDeadlineExceeded = 4;
   etcd_.time_.after(at_most, [weak = std::weak_ptr(made)] {
-    if (const auto late = weak.lock()) late->tell(std::unexpected(EtcdFailure{kDeadlineExceeded, "Deadline Exceeded"}));
+    if (const auto late = weak.lock())
+      late->finish(std::unexpected(EtcdFailure{kDeadlineExceeded, "Deadline Exceeded"}));
   });
 }
 
@@ -63,12 +64,11 @@ std::unique_ptr<store::EtcdTransport::WatchStream> SimEtcd::Client::watch(std::s
 void SimEtcd::Client::after(Duration time, std::move_only_function<void()> task) {
   const std::uint64_t id = ++last_;
   tasks_.emplace(id, std::move(task));
-  etcd_.time_.after(time, [this, alive = std::weak_ptr(alive_), id] {
-    if (alive.expired()) return;
+  etcd_.time_.after(time, alive_.guard([this, id] {
     auto due = std::move(tasks_.at(id));
     tasks_.erase(id);
     due();
-  });
+  }));
 }
 
 }  // namespace spillway::sim

@@ -2,6 +2,7 @@
 // Thread: one.
 #pragma once
 
+#include "base/alive.h"
 #include "sim/etcd/sim_etcd.h"
 
 #include <optional>
@@ -19,12 +20,12 @@ struct SimEtcd::Call {
   std::string client;
   std::size_t member = 0;
   Request request;
-  std::move_only_function<void(Outcome)> done;  // empty: it was answered, or its caller is gone
+  std::move_only_function<void(Outcome)> done;  // empty: the call was answered, or its caller has ended
   std::uint64_t number = 0;
-  std::optional<Outcome> outcome;  // the member's answer, on its way back
+  std::optional<Outcome> outcome;  // the member's answer, in transit
 
-  void tell(Outcome result) {
-    if (auto told = std::exchange(done, nullptr)) told(std::move(result));
+  void finish(Outcome result) {
+    if (auto callback = std::exchange(done, nullptr)) callback(std::move(result));
   }
 };
 
@@ -40,11 +41,11 @@ class SimEtcd::Stream final : public store::EtcdTransport::WatchStream {
 
   const std::string& client() const { return client_; }
 
-  /// Sends the changes that its member has applied since.
+  /// Sends the changes that the member has applied since the last call.
   void push();
   /// Sends no further message; the client gets the end after `in`.
   void end(Duration in, int code, std::string why);
-  /// Ends it unless the member has a leader again by then.
+  /// Ends the watch unless the member has a leader again by then.
   void end_without_leader();
 
  private:
@@ -60,10 +61,10 @@ class SimEtcd::Stream final : public store::EtcdTransport::WatchStream {
   store::Revision sent_;
   store::EtcdTransport::WatchReceiver& receiver_;
   std::uint64_t number_;
-  bool open_ = false;  // the member has it
+  bool open_ = false;  // the member has opened the watch
   bool over_ = false;
   Instant last_due_{};
-  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  Alive alive_;
 };
 
 class SimEtcd::Client final : public store::EtcdTransport {
@@ -94,10 +95,10 @@ class SimEtcd::Client final : public store::EtcdTransport {
   SimEtcd& etcd_;
   std::string name_;
   std::uint64_t last_ = 0;
-  // Held here, so that their captures go with the client.
+  // Owned here, so that their captures are destroyed with the client.
   std::map<std::uint64_t, std::shared_ptr<Call>> calls_;
   std::map<std::uint64_t, std::move_only_function<void()>> tasks_;
-  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  Alive alive_;
 };
 
 }  // namespace spillway::sim

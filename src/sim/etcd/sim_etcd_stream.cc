@@ -33,9 +33,7 @@ SimEtcd::Stream::~Stream() {
 }
 
 void SimEtcd::Stream::later(Duration in, std::move_only_function<void()> task) {
-  etcd_.time_.after(in, [alive = std::weak_ptr(alive_), task = std::move(task)]() mutable {
-    if (!alive.expired()) task();
-  });
+  etcd_.time_.after(in, alive_.guard([task = std::move(task)]() mutable { task(); }));
 }
 
 void SimEtcd::Stream::arrive() {

@@ -103,7 +103,7 @@ Recorder::Recorder(Options options) : options_(std::move(options)) {
 }
 
 Recorder::~Recorder() {
-  *alive_ = false;
+  alive_.end();
 }
 
 void Recorder::on_begin(Cluster& cluster) {
@@ -124,22 +124,23 @@ void Recorder::on_begin(Cluster& cluster) {
     states_[i].machine = machine_of(cluster, i);
     add(node.state, states_[i].packed());
   }
-  cluster.world().listen([this, alive = alive_](const store::Change& change, Now) {
-    if (*alive) on_change(change);
-  });
-  cluster.on_journal([this, alive = alive_](std::size_t node, const agent::JournalLine& line) {
-    if (*alive) on_journal(node, line);
-  });
-  look();
+  cluster.world().listen(alive_.guard([this](const store::Change& change, Now) { on_change(change); }));
+  cluster.on_journal(
+      alive_.guard([this](std::size_t node, const agent::JournalLine& line) { on_journal(node, line); }));
+  observe();
+}
+
+void Recorder::on_timeline(Cluster& /*cluster*/) {
+  history_.timeline_ms = now_ms();
 }
 
 void Recorder::on_end(Cluster& cluster) {
-  look_at_machines();
-  look_at_controllers();
-  look_at_pods();
+  observe_machines();
+  observe_controllers();
+  observe_pods();
   history_.length_ms = now_ms();
   history_.violations = cluster.invariants().violations();
-  *alive_ = false;
+  alive_.end();
   cluster_ = nullptr;
 }
 
@@ -237,8 +238,8 @@ void Recorder::put_state(std::size_t node, const NodeState& state) {
   if (!was && is && was_ready_[node]) add(EventKind::kReady, place, {}, "Ready is True again");
   if (!before.tainted && state.tainted) add(EventKind::kTainted, place, {}, "NoExecute: its pods have to leave");
   if (before.tainted && !state.tainted) add(EventKind::kUntainted, place, {}, "NoExecute taken away");
-  const bool judged = was != is || before.tainted != state.tainted;
-  if (judged && was_ready_[node] && state.ready != Status::kAbsent) to_explain_.insert(history_.nodes[node].name);
+  const bool changed = was != is || before.tainted != state.tainted;
+  if (changed && was_ready_[node] && state.ready != Status::kAbsent) to_explain_.insert(history_.nodes[node].name);
   if (is) was_ready_[node] = true;
 }
 
@@ -283,16 +284,14 @@ void Recorder::on_journal(std::size_t node, const agent::JournalLine& line) {
   of->decision.cost.insert(of->decision.cost.end(), aftermath.facts.begin(), aftermath.facts.end());
 }
 
-void Recorder::look() {
-  look_at_machines();
-  look_at_controllers();
-  look_at_pods();
-  cluster_->time().after(*options_.interval, [this, alive = alive_] {
-    if (*alive) look();
-  });
+void Recorder::observe() {
+  observe_machines();
+  observe_controllers();
+  observe_pods();
+  cluster_->time().after(*options_.interval, alive_.guard([this] { observe(); }));
 }
 
-void Recorder::look_at_machines() {
+void Recorder::observe_machines() {
   std::map<std::pair<std::string, Machine>, std::size_t> changed;
   for (std::size_t i = 0; i < history_.nodes.size(); ++i) {
     NodeState state = states_[i];
@@ -301,12 +300,12 @@ void Recorder::look_at_machines() {
     machines_[i] = state.machine;
     if (state.machine == Machine::kUp) was_up_[i] = true;
     put_state(i, state);
-    look_at_memory(i);
+    observe_memory(i);
   }
-  note_machines(changed);
+  record_machines(changed);
 }
 
-void Recorder::note_machines(const std::map<std::pair<std::string, Machine>, std::size_t>& changed) {
+void Recorder::record_machines(const std::map<std::pair<std::string, Machine>, std::size_t>& changed) {
   for (const auto& [what, count] : changed) {
     add(EventKind::kMachine, -1, {},
         fmt::format("{} {} of {} {} {}", count, count == 1 ? "node" : "nodes", what.first, count == 1 ? "is" : "are",
@@ -314,7 +313,7 @@ void Recorder::note_machines(const std::map<std::pair<std::string, Machine>, std
   }
 }
 
-void Recorder::look_at_memory(std::size_t place) {
+void Recorder::observe_memory(std::size_t place) {
   NodeHistory& node = history_.nodes[place];
   const SimHost* host = cluster_->host(place);
   if (host == nullptr) {
@@ -355,17 +354,17 @@ void Recorder::learn_thresholds(std::size_t place) {
 }
 
 /// Records zones and brakes as the controllers see them, and their view of the nodes that changed.
-void Recorder::look_at_controllers() {
+void Recorder::observe_controllers() {
   const controllers::ControllerSet* controllers = cluster_->controllers();
   if (controllers == nullptr || !controllers->synced()) return;  // no controllers run: the states are unchanged
   const Now now = cluster_->time().now();
-  for (const controllers::ZoneStanding& standing : controllers->report().zones(now)) {
-    const std::size_t label = standing.zone.rfind(':');  // "region::zone"
-    const auto place = zone_place(label == std::string::npos ? standing.zone : standing.zone.substr(label + 1));
+  for (const controllers::ZoneStanding& each : controllers->report().zones(now)) {
+    const std::size_t label = each.zone.rfind(':');  // "region::zone"
+    const auto place = zone_place(label == std::string::npos ? each.zone : each.zone.substr(label + 1));
     ZoneHistory& zone = history_.zones[static_cast<std::size_t>(place)];
-    add(zone.state, static_cast<std::int32_t>(standing.state));
-    add(zone.waiting, static_cast<std::int32_t>(standing.waiting));
-    add(zone.brake, standing.brake ? brake_place(policy::to_string(standing.brake->code)) : -1);
+    add(zone.state, static_cast<std::int32_t>(each.state));
+    add(zone.waiting, static_cast<std::int32_t>(each.waiting));
+    add(zone.brake, each.brake ? brake_place(policy::to_string(each.brake->code)) : -1);
   }
   std::map<std::string, std::string> held;
   for (const auto& [subject, each] : controllers->gate().held()) {
@@ -385,7 +384,7 @@ void Recorder::look_at_controllers() {
   }
 }
 
-void Recorder::look_at_pods() {
+void Recorder::observe_pods() {
   std::int32_t running = 0;
   std::int32_t pending = 0;
   std::int32_t terminating = 0;

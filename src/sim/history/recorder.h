@@ -4,6 +4,7 @@
 #pragma once
 
 #include "agent/contract/journal.h"
+#include "base/alive.h"
 #include "sim/history/run_history.h"
 #include "sim/run_observer.h"
 #include "store/store.h"
@@ -37,6 +38,7 @@ class Recorder final : public RunObserver {
   ~Recorder() override;
 
   void on_begin(Cluster& cluster) override;
+  void on_timeline(Cluster& cluster) override;
   void on_end(Cluster& cluster) override;
 
   /// Complete after on_end().
@@ -64,28 +66,28 @@ class Recorder final : public RunObserver {
   void put_state(std::size_t node, const NodeState& state);
 
   /// Records the state of everything, and sets the next time for it.
-  void look();
-  void look_at_machines();
-  void look_at_memory(std::size_t node);
+  void observe();
+  void observe_machines();
+  void observe_memory(std::size_t node);
   void learn_thresholds(std::size_t node);
-  void look_at_controllers();
-  void look_at_pods();
-  void note_machines(const std::map<std::pair<std::string, Machine>, std::size_t>& changed);
+  void observe_controllers();
+  void observe_pods();
+  void record_machines(const std::map<std::pair<std::string, Machine>, std::size_t>& changed);
 
   Options options_;
   RunHistory history_;
   Cluster* cluster_ = nullptr;
   std::map<std::string, std::int32_t> node_places_;
   std::vector<NodeState> states_;
-  std::vector<Machine> machines_;  // as of the last look
+  std::vector<Machine> machines_;  // state of the machines at the last sample
   std::vector<bool> was_ready_;    // once
   std::vector<bool> was_up_;
   std::vector<std::uint64_t> oom_kills_;
   std::map<std::string, PodSeen> pods_;      // by uid
-  std::set<std::string> to_explain_;         // nodes that changed since the last look
-  std::map<std::string, std::string> held_;  // subject of an act that is held, and by what
+  std::set<std::string> to_explain_;         // nodes that have changed since the last sample
+  std::map<std::string, std::string> held_;  // subject of a held act, and the brake that holds it
   std::size_t points_ = 0;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Alive alive_;
 };
 
 }  // namespace spillway::sim

@@ -5,6 +5,7 @@
 
 #include "base/time.h"
 #include "policy/reason.h"
+#include "sim/run_summary.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -66,8 +67,8 @@ struct NodeHistory {
 struct ZoneHistory {
   std::string name;
   Series state;    // lifecycle::ZoneState
-  Series waiting;  // nodes in its queue
-  Series brake;    // the brake that holds its acts: place in RunHistory::brakes; -1: none
+  Series waiting;  // nodes in the zone's queue
+  Series brake;    // the brake that holds the zone's acts: index in RunHistory::brakes; -1: none
 };
 
 enum class EventKind : std::uint8_t {
@@ -75,8 +76,8 @@ enum class EventKind : std::uint8_t {
   kReady,     // and is True again
   kTainted,   // NoExecute
   kUntainted,
-  kEvicted,    // a pod, by its node
-  kDeleted,    // a pod began to be deleted
+  kEvicted,    // a pod was evicted by its node
+  kDeleted,    // the deletion of a pod began
   kOomKilled,  // the kernel of a node killed processes
   kUnplaced,   // the scheduler found no node for a pod
   kMachine,    // machines were stopped, cut off or restored
@@ -107,6 +108,7 @@ struct RunHistory {
   std::string story;
   std::uint64_t seed = 0;
   std::int32_t length_ms = 0;
+  std::int32_t timeline_ms = 0;  // the beginning of the timeline: people count times from here
   std::int32_t sample_ms = 0;
   std::vector<std::vector<MemoryThreshold>> thresholds;
   std::vector<std::string> brakes;  // policy::ReasonCode as text
@@ -119,6 +121,7 @@ struct RunHistory {
   std::vector<Event> events;
   std::vector<RecordedDecision> decisions;  // in the order in which they were recorded
   std::vector<std::string> violations;
+  RunSummary summary;  // set by the player's caller, who has the outcome
   // Points beyond the bounds.
   std::uint64_t points_left_out = 0;
   std::uint64_t events_left_out = 0;

@@ -15,7 +15,7 @@ namespace spillway::sim {
 namespace {
 
 using TakeAnnotation = std::function<Outcome(const std::string& text)>;
-/// By the end of the annotation's name.
+/// Parsers of annotations, by the end of the annotation's name.
 using Takers = std::map<std::string, TakeAnnotation, std::less<>>;
 
 Result<Bytes> read_amount(std::string_view text, std::string_view example) {

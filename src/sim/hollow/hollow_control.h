@@ -22,7 +22,7 @@ class HollowControl final : public client::ApiEngine {
   static constexpr Duration kReadEvery = seconds(2);
   static constexpr std::size_t kReadsAtOnce = 50;
 
-  /// The annotations of a Node that is observed; none: it is gone.
+  /// Called with the annotations of an observed Node; none: the Node was deleted.
   using OnNode = std::function<void(const std::string& node, const api::StringMap& annotations)>;
 
   struct Deleted {
@@ -61,7 +61,7 @@ class HollowControl final : public client::ApiEngine {
   client::ApiClient client_;
   OnNode on_node_;
   std::set<std::string> observed_;
-  std::string last_read_;     // the next one is the first after it
+  std::string last_read_;     // the next read begins behind this one
   std::size_t deleting_ = 0;  // unanswered
   Deleted deleted_;
   std::function<void(const Deleted&)> on_all_deleted_;

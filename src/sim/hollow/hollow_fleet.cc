@@ -39,13 +39,13 @@ void use_as_wished(SimHost& host, const std::string& uid, const HollowPodWishes&
 
 struct HollowFleet::Node {
   MachineSpec machine;
-  std::size_t number;  // its place among the addresses
+  std::size_t number;  // index of its address
   SimJournal journal{{}, kJournalEntriesMax};
   std::unique_ptr<SimMachine> parts;  // null: down, or not begun
   HollowLink* link = nullptr;         // belongs to `parts`
   std::uint64_t starts = 0;
   HollowNodeWishes wishes;
-  std::vector<std::string> problems;  // in its annotations
+  std::vector<std::string> problems;  // mistakes in its annotations
   std::optional<agent::EvictionOptions> eviction;
   std::optional<Cut> cut;
   std::optional<Link> worse;  // by the timeline, in place of the annotation's
@@ -106,19 +106,19 @@ void HollowFleet::await_registrations(std::function<void()> done) {
   });
 }
 
-void HollowFleet::play(const std::vector<TimelineEvent>& timeline, const std::vector<MachineSpec>& names,
-                       std::function<void(const TimelineEvent&, bool)> tell) {
+void HollowFleet::run_timeline(const std::vector<TimelineEvent>& timeline, const std::vector<MachineSpec>& names,
+                               std::function<void(const TimelineEvent&, bool)> on_event) {
   actions_ = std::make_unique<MachineActions>(*this, names);
   for (const TimelineEvent& event : timeline) {
     for (std::int64_t i = 0; i < event.times; ++i) {
       const Duration at = event.at + event.every * i;
-      timers_.after(at, [this, &event, tell] {
-        tell(event, true);
+      timers_.after(at, [this, &event, on_event] {
+        on_event(event, true);
         actions_->carry_out(event.action);
       });
       if (!event.lasts) continue;
-      timers_.after(at + *event.lasts, [this, &event, tell] {
-        tell(event, false);
+      timers_.after(at + *event.lasts, [this, &event, on_event] {
+        on_event(event, false);
         actions_->take_back(event.action);
       });
     }
@@ -223,7 +223,7 @@ void HollowFleet::set_link_of(std::size_t node, const Link& link) {
   if (nodes_[node]->link != nullptr) nodes_[node]->link->set_link(link);
 }
 
-void HollowFleet::mend_link_of(std::size_t node) {
+void HollowFleet::restore_link_of(std::size_t node) {
   Node& one = *nodes_[node];
   one.worse.reset();
   if (one.link != nullptr) one.link->set_link({.latency = one.wishes.link_delay});
@@ -310,7 +310,7 @@ void HollowFleet::on_node(std::size_t index, const api::StringMap& annotations) 
   node.problems = std::move(read.problems);
   const HollowNodeWishes before = std::exchange(node.wishes, read.wishes);
   if (before == node.wishes) return;
-  // Not inside a step of the agent, which may end here.
+  // Deferred, because the agent may end here and is inside a step.
   timers_.after(Duration::zero(), [this, index, before] { act_on(index, before); });
 }
 

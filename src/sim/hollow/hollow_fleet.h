@@ -50,7 +50,7 @@ struct HollowCounts {
   std::size_t nodes = 0;
   std::size_t started = 0;
   std::size_t registered = 0;
-  std::size_t ready = 0;  // as the nodes themselves last heard
+  std::size_t ready = 0;  // as the nodes' own informers see it
   std::size_t silent = 0;
   std::size_t down = 0;
   std::size_t pods = 0;
@@ -68,12 +68,12 @@ class HollowFleet final : public ActedMachines {
   /// Begins to register the nodes. `done` is called once, when all have been registered.
   void start(std::function<void()> done);
 
-  /// Begins a timeline, whose times count from now. `names`: the machines as the scenario names them; `tell` is called
-  /// as each event begins and is taken back. Both, and the timeline, must outlive the fleet.
-  void play(const std::vector<TimelineEvent>& timeline, const std::vector<MachineSpec>& names,
-            std::function<void(const TimelineEvent& event, bool begins)> tell);
+  /// Begins a timeline, whose times count from now. `names`: the machines as the scenario names them; `on_event` is
+  /// called as each event begins and is taken back. Both, and the timeline, must outlive the fleet.
+  void run_timeline(const std::vector<TimelineEvent>& timeline, const std::vector<MachineSpec>& names,
+                    std::function<void(const TimelineEvent& event, bool begins)> on_event);
 
-  /// Ends all agents: nothing is sent any more. Their Nodes stay.
+  /// Ends all agents: no more messages are sent. Their Nodes stay.
   void stop();
   /// Ends all agents, then deletes their Nodes. `done` is called once.
   void delete_nodes(std::function<void(const HollowControl::Deleted&)> done);
@@ -93,7 +93,7 @@ class HollowFleet final : public ActedMachines {
   void restart_agent(std::size_t node, const agent::EvictionOptions& eviction) override;
   void jump_clock_of(std::size_t node, Duration by) override;
   void set_link_of(std::size_t node, const Link& link) override;
-  void mend_link_of(std::size_t node) override;
+  void restore_link_of(std::size_t node) override;
 
  private:
   struct Node;

@@ -27,7 +27,7 @@ void HollowLink::execute(client::ApiCommand command, client::Transport::Receiver
   timers_.after(delay, [this, command = std::move(command)]() mutable { send(std::move(command)); });
 }
 
-/// A watch that was closed on its way is not opened any more.
+/// A watch that was closed before its request arrived is not opened.
 void HollowLink::send(client::ApiCommand command) {
   const auto* const open = std::get_if<client::OpenWatch>(&command);
   if (open != nullptr && !watches_.contains(open->id)) return;
@@ -40,7 +40,7 @@ void HollowLink::disconnect(client::Transport::Receiver&) {
   server_->disconnect(*this);
 }
 
-/// An event never reaches the agent before the clock has come to its arrival.
+/// An event reaches the agent only when the clock shows its time of arrival.
 void HollowLink::on_api_event(client::ApiEvent event) {
   const Instant now = time_.now().mono;
   const Instant arrival = common_.arrival ? std::max(common_.arrival(), now) : now;
@@ -61,7 +61,7 @@ void HollowLink::deliver(client::ApiEvent event) {
   receiver_->on_api_event(std::move(event));
 }
 
-/// A direction that is cut stays so until heal().
+/// A cut direction stays cut until heal().
 void HollowLink::cut(Cut way) {
   cut_ = cut_ && *cut_ != way ? Cut::kBoth : way;
 }

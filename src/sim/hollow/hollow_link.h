@@ -55,8 +55,8 @@ class HollowLink final : public client::Transport, public client::Transport::Rec
   client::Transport::Receiver* receiver_ = nullptr;
   std::optional<Cut> cut_;
   Link link_;
-  std::set<client::CallId> watches_;  // open ones, as the agent knows them
-  Instant last_due_{};                // the last event of a watch: they stay in order
+  std::set<client::CallId> watches_;  // watches that the agent has open
+  Instant last_due_{};                // arrival of a watch's last event: later ones arrive behind it
 };
 
 }  // namespace spillway::sim

@@ -1,6 +1,6 @@
 // Disruption budgets with a number as minAvailable, checked against every pod that the eviction API marks: property
-// budgets-kept. A server counts with all it has heard of, and marks the pod some time after: for kMarksWithin after a
-// pod has stopped being healthy by itself the budgets that count it are not checked. Thread: one.
+// budgets-kept. A server counts with all changes that it has received, and marks the pod some time after: for
+// kMarksWithin after a pod has stopped being healthy by itself the budgets that count it are not checked. Thread: one.
 #pragma once
 
 #include "api/object/disruption_budget.h"

@@ -13,7 +13,7 @@ Bytes above_request(const EvictionAudit::Running& each) {
   return each.used - api::agent_request(each.pod->spec, "memory").bytes();
 }
 
-/// Refused at the door: it never ran, and nothing had to be ended.
+/// True for a pod that the agent rejected: it never ran, so no process had to end.
 bool was_rejected(const api::Pod& pod) {
   return pod.status.message.starts_with("Pod was rejected");
 }
@@ -45,8 +45,8 @@ void EvictionAudit::compare(const Running& victim, const Running& other, Now now
   const Bytes of_victim = above_request(victim);
   const Bytes of_other = above_request(other);
   const auto text = [](const Running& each) {
-    return fmt::format("{} (priority {}, {} MiB above its request)", each.pod->key().text(),
-                       api::priority_of(*each.pod), above_request(each).count() / mebibytes(1).count());
+    return fmt::format("{} (priority {}, {}Mi above its request)", each.pod->key().text(), api::priority_of(*each.pod),
+                       above_request(each).count() / mebibytes(1).count());
   };
   const bool both_above = of_victim > kMargin && of_other > kMargin;
   const Bytes within = Bytes{0} - kMargin;

@@ -29,7 +29,7 @@ class EvictionAudit {
   enum class Cause : std::uint8_t { kMemory, kOtherShortage, kOwnLimit };
 
   struct Running {
-    const api::Pod* pod = nullptr;  // as the store holds it
+    const api::Pod* pod = nullptr;  // the stored pod
     Bytes used;
   };
 
@@ -40,7 +40,7 @@ class EvictionAudit {
   void on_decision(const std::string& uid, Cause cause, std::span<const Running> running, Now now);
   /// An agent restarted on a machine on which this pod runs.
   void on_return(const std::string& uid, Now now);
-  /// A container of it starts.
+  /// A container of the pod starts.
   void on_start(const std::string& uid, Now now);
   void on_pod(const api::Pod& before, const api::Pod& after, Now now);
 

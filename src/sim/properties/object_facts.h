@@ -13,7 +13,7 @@ bool is_ready(const api::Node& node);
 /// True if pods are evicted because the node is silent or reported itself not ready.
 bool has_silence_taint(const api::Node& node);
 
-/// Empty: it names none.
+/// The node's zone; empty: it names none.
 std::string zone_of(const api::Node& node);
 
 }  // namespace spillway::sim

@@ -22,14 +22,14 @@ constexpr std::array<PropertyInfo, 18> kProperties = {{
      "No pod is reported Evicted by its node without a line in that node's journal written before.",
      "spec e2e-eviction, promises"},
     {Property::kEvictionsResume, "evictions-resume", "Pod",
-     "What an agent has begun to evict it finishes across crashes: it neither starts that pod again nor decides on it "
-     "twice, nor chooses another one for what its machine runs short of while that pod is on its way out.",
+     "An agent finishes across crashes an eviction that it has begun. It neither starts that pod again nor decides on "
+     "it twice. Until that pod has ended, it evicts no other pod for the same shortage.",
      "spec e2e-eviction, promises"},
     {Property::kAcknowledgedWrites, "acknowledged-writes", "Store",
      "Every write that was acknowledged can be read through every server, and what was refused is not done.",
      "spec etcd-store, 4.8, 5.1"},
     {Property::kWatchesWhole, "watches-whole", "Watch",
-     "A watch tells every change once and in order: no gap, no repeat, no step back.",
+     "A watch delivers every change once and in order: no gap, no repeat, no step back.",
      "spec e2e-eviction, promises; etcd-store, 4.8"},
     {Property::kBudgetsKept, "budgets-kept", "Pod",
      "An eviction through the API leaves as many healthy pods as their budget demands.",
@@ -45,7 +45,7 @@ constexpr std::array<PropertyInfo, 18> kProperties = {{
     {Property::kNewerStatus, "newer-status", "Node",
      "No lease and no condition of a node is overwritten by an older one.", "spec node-agent; node-lifecycle"},
     {Property::kNoSurplus, "no-surplus", "ReplicaSet",
-     "No ReplicaSet keeps more active pods than it asks for; where nothing gets lost, not even for a moment. "
+     "No ReplicaSet keeps more active pods than its replicas; where nothing gets lost, not even for a moment. "
      "Pods that are replaced before they are deleted do not count, while their node has failed.",
      "spec scheduler-workloads; Kubernetes, ReplicaSet"},
     {Property::kTaintsGo, "taints-go", "Node", "No Ready node keeps a NoExecute taint of silence.",
@@ -55,8 +55,8 @@ constexpr std::array<PropertyInfo, 18> kProperties = {{
     {Property::kNoSharedAddress, "no-shared-address", "Service", "No two services have the same address or node port.",
      "spec api-server; ADR-0017"},
     {Property::kNamespacesEmpty, "namespaces-empty", "Namespace", "A deleted namespace is empty.", "spec api-server"},
-    {Property::kComesToRest, "comes-to-rest", "Cluster",
-     "Once everything is healed, nodes are ready and untainted, workloads have what they ask for and what was deleted "
+    {Property::kReachesRest, "comes-to-rest", "Cluster",
+     "Once everything is healed, nodes are ready and untainted, workloads have their replicas and what was deleted "
      "is "
      "gone, within a bound.",
      "spec e2e-eviction, promises; style, Testing"},

@@ -29,14 +29,14 @@ enum class Property : std::uint8_t {
   kOneActingServer,
   kNoSharedAddress,
   kNamespacesEmpty,
-  kComesToRest,
+  kReachesRest,
 };
 
 struct PropertyInfo {
   Property property{};
   std::string_view name;     // "taint-rate"
-  std::string_view subject;  // the kind that it is about, unless a violation names another: "Node"
-  std::string_view promise;  // one sentence
+  std::string_view subject;  // the kind of object, unless a violation names another: "Node"
+  std::string_view promise;  // the promise in one sentence
   std::string_view source;   // the document with the promise
 };
 

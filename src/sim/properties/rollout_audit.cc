@@ -120,7 +120,7 @@ void RolloutAudit::count(const std::string& uid, By by, Now now) {
   if (found == rollouts_.end()) return;
   Rollout& rollout = found->second;
   if (rollout.is_whole) {  // until now
-    const auto is_old = [now](Instant then) { return now.mono - then > kHearsWithin; };
+    const auto is_old = [now](Instant then) { return now.mono - then > kObservesWithin; };
     std::erase_if(rollout.lost, [&is_old](const auto& each) { return is_old(each.second); });
     std::erase_if(rollout.earlier, [&is_old](const auto& each) { return is_old(each.first); });
   }

@@ -2,7 +2,7 @@
 // It counts pods that are ready and that no controller is about to delete: of each ReplicaSet at most its size. Pods
 // that are lost otherwise (by a node, a drain, an administrator) are not counted against the controllers: they count as
 // present, and of the sizes that the Deployment had the lowest one counts, until it is whole again, and for
-// kHearsWithin in any case, the longest delay of a change on its way to controllers. The bounds that the Deployment
+// kObservesWithin in any case, the longest delay of a change on its way to controllers. The bounds that the Deployment
 // sets are calculated here, not by the rules under test. Thread: one.
 #pragma once
 
@@ -22,11 +22,11 @@ namespace spillway::sim {
 
 class RolloutAudit {
  public:
-  static constexpr Duration kHearsWithin = minutes(2);
+  static constexpr Duration kObservesWithin = minutes(2);
 
   explicit RolloutAudit(Verdicts& verdicts) : verdicts_(verdicts) {}
 
-  /// Null: the object did not exist before, or does not any more.
+  /// `before` null: the Deployment is new; `after` null: it was deleted.
   void on_deployment(const api::Deployment* before, const api::Deployment* after, Now now);
   void on_replica_set(const api::ReplicaSet* before, const api::ReplicaSet* after, Now now);
   void on_pod(const api::Pod* before, const api::Pod* after, Now now);
@@ -41,7 +41,7 @@ class RolloutAudit {
     std::string name;
     std::string rollout;  // uid of the Deployment
     std::int64_t replicas = 0;
-    std::int64_t available_said = 0;  // in its status
+    std::int64_t available_said = 0;  // available replicas by its status
     std::set<std::string> available;  // uids
   };
 
@@ -49,9 +49,9 @@ class RolloutAudit {
     std::string name;
     bool is_rolling = false;
     std::int64_t wanted = 0;
-    std::int64_t least = 0;                                 // the number that it promises now
-    std::vector<std::pair<Instant, std::int64_t>> earlier;  // promises, and when they were replaced
-    std::map<std::string, Instant> lost;                    // pods, and when one was last lost or restored
+    std::int64_t least = 0;                                 // the number of pods that the Deployment promises now
+    std::vector<std::pair<Instant, std::int64_t>> earlier;  // earlier promises, and when each was replaced
+    std::map<std::string, Instant> lost;                    // time of each pod's last loss or recovery
     std::int64_t kept = 0;
     bool is_whole = false;
 

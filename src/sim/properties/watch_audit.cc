@@ -64,18 +64,18 @@ std::optional<WatchAudit::Stream> WatchAudit::begin(const std::string& target) {
 void WatchAudit::Stream::on_event(std::string_view type, std::uint64_t revision, Now now) {
   if (type == "ERROR" || revision == 0) return;
   const bool is_bookmark = type == "BOOKMARK";
-  if (revision < told_ || (revision == told_ && !is_bookmark)) {
+  if (revision < delivered_ || (revision == delivered_ && !is_bookmark)) {
     verdicts_->violate({Property::kWatchesWhole, collection_of(what_)}, now,
-                       fmt::format("a watch of {} is told {} of {} after {}", what_, type, revision, told_));
+                       fmt::format("a watch of {} gets {} of {} after {}", what_, type, revision, delivered_));
     return;
   }
-  const auto missed = std::ranges::upper_bound(*due_, told_);
+  const auto missed = std::ranges::upper_bound(*due_, delivered_);
   const bool is_missed = missed != due_->end() && (is_bookmark ? *missed <= revision : *missed < revision);
   if (is_missed) {
     verdicts_->violate({Property::kWatchesWhole, collection_of(what_)}, now,
                        fmt::format("a watch of {} received {} of {}, but missed {}", what_, type, revision, *missed));
   }
-  told_ = revision;
+  delivered_ = revision;
 }
 
 }  // namespace spillway::sim

@@ -17,7 +17,7 @@ namespace spillway::sim {
 
 class WatchAudit {
  public:
-  /// One watch from its request to its end.
+  /// One watch, from its request to its end.
   class Stream {
    public:
     /// An event, or a bookmark: every change up to this revision was delivered.
@@ -28,12 +28,12 @@ class WatchAudit {
     using Revisions = std::vector<std::uint64_t>;
 
     Stream(Verdicts& verdicts, const Revisions& due, std::string what, std::uint64_t from)
-        : verdicts_(&verdicts), due_(&due), what_(std::move(what)), told_(from) {}
+        : verdicts_(&verdicts), due_(&due), what_(std::move(what)), delivered_(from) {}
 
     Verdicts* verdicts_;
     const Revisions* due_;  // revisions of the changes that it has to deliver, ascending
     std::string what_;      // prefix, and the node if it is of one alone
-    std::uint64_t told_;
+    std::uint64_t delivered_;
   };
 
   explicit WatchAudit(Verdicts& verdicts) : verdicts_(verdicts) {}
@@ -41,14 +41,14 @@ class WatchAudit {
   /// Takes every committed write, before any watch delivers it. `node`: the node that the object is, or is bound to.
   void on_change(std::string_view key, std::uint64_t revision, std::string_view node);
 
-  /// nullopt: this watch is not checked.
+  /// nullopt: watches of this target are not checked.
   std::optional<Stream> begin(const std::string& target);
 
  private:
   /// Revisions of changes, ascending.
   struct Changes {
     Stream::Revisions all;
-    std::map<std::string, Stream::Revisions, std::less<>> by_node;  // the bound ones once more
+    std::map<std::string, Stream::Revisions, std::less<>> by_node;  // revisions of bound pods, by node
   };
 
   Verdicts& verdicts_;

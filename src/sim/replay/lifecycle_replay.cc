@@ -19,7 +19,6 @@ namespace {
 
 using api::Json;
 using controllers::ControllerState;
-using controllers::Heard;
 using controllers::LifecycleDecided;
 using controllers::LifecycleDecision;
 using controllers::LifecycleRecord;
@@ -27,6 +26,7 @@ using controllers::NodeChanged;
 using controllers::NodeGone;
 using controllers::NodeKnown;
 using controllers::NodeSaid;
+using controllers::SignsOfLife;
 using recording::ReplayOutcome;
 
 constexpr std::size_t kProgressEvery = 1000;  // records
@@ -76,7 +76,7 @@ ClusterOptions cluster_options(const controllers::RecordedController& controller
   return options;
 }
 
-/// One run of a controller, or the rest of one behind a gap.
+/// Replays a controller's run, or the rest of one behind a gap.
 class Session final : public controllers::LifecycleWitness {
  public:
   Session(const ControllerState& state, const std::vector<NodeKnown>& nodes, controllers::RecordedController controller,
@@ -94,12 +94,12 @@ class Session final : public controllers::LifecycleWitness {
     cluster_.run_for(kNodesBoot - kCachesFill);
     cluster_.restart_controllers();
     // Heartbeats until each node fell silent, as frequent as those of nodes.
-    std::multimap<Instant, const NodeKnown*> heard;
+    std::multimap<Instant, const NodeKnown*> heartbeats;
     for (const NodeKnown& each : nodes) {
-      for (Instant at = each.heard; !each.marked && state.at.mono - at < warm; at -= kHeartbeat)
-        heard.emplace(at, &each);
+      for (Instant at = each.last_sign; !each.marked && state.at.mono - at < warm; at -= kHeartbeat)
+        heartbeats.emplace(at, &each);
     }
-    for (const auto& [at, each] : heard) hear(each->said.name, each->leased, at);
+    for (const auto& [at, each] : heartbeats) receive_heartbeat(each->said.name, each->leased, at);
     run_to(state.at.mono);
   }
 
@@ -120,7 +120,7 @@ class Session final : public controllers::LifecycleWitness {
     if (leased_.erase(gone.name) > 0) cluster_.remove(fmt::format("{}/{}", kLeases, gone.name));
   }
 
-  void hear(const std::string& node, bool lease, Instant at) {
+  void receive_heartbeat(const std::string& node, bool lease, Instant at) {
     run_to(at);
     if (lease) return renew(node);
     if (const auto known = said_.find(node); known != said_.end()) post(known->second);
@@ -157,7 +157,7 @@ class Session final : public controllers::LifecycleWitness {
     if (state_.segment == 0 && !state_.after_gap) return {};
     Duration longest{};
     for (const NodeKnown& each : nodes) {
-      const Duration silent = state_.at.mono - each.heard;
+      const Duration silent = state_.at.mono - each.last_sign;
       if (!each.marked && silent <= most) longest = std::max(longest, silent);
     }
     const Duration period = std::max<Duration>(state_.controller.node_monitor_period, milliseconds(1));
@@ -250,7 +250,7 @@ class Replaying {
     SPILLWAY_TRY_VOID(open());
     if (auto* const state = std::get_if<ControllerState>(&record)) return begin(*state);
     if (!session_) return make_error(ErrorCode::kInvalid, "the recording does not begin with a state");
-    return std::visit([this](const auto& each) { return tell(each); }, record);
+    return std::visit([this](const auto& each) { return replay(each); }, record);
   }
 
   Result<LifecycleReplayReport> finish() {
@@ -279,10 +279,10 @@ class Replaying {
     numbers_.push_back(name);
   }
 
-  /// kInvalid: the recording does not continue from there.
+  /// Replays the passes up to `at`. kInvalid: the recording does not fit from there on.
   Outcome passes(Now at) {
-    const bool told = std::chrono::abs(at.mono - Instant()) < kFar && std::chrono::abs(end_ - Instant()) < kFar;
-    if (!told) return make_error(ErrorCode::kInvalid, "a time of the recording is none");
+    const bool is_time = std::chrono::abs(at.mono - Instant()) < kFar && std::chrono::abs(end_ - Instant()) < kFar;
+    if (!is_time) return make_error(ErrorCode::kInvalid, "a time of the recording is none");
     if (at.mono - end_ > kStillMax || end_ - at.mono > kStillMax)
       return make_error(ErrorCode::kInvalid, "nothing happens in the recording for more than a month");
     end_ = std::max(end_, at.mono);
@@ -293,14 +293,14 @@ class Replaying {
   /// Begins a segment: the run continues, or a new one begins.
   Outcome begin(const ControllerState& state) {
     const bool same_run = session_ != nullptr && state.run == run_;
-    goes_on_ = same_run && state.segment == segment_ + 1 && !state.after_gap;
+    continues_ = same_run && state.segment == segment_ + 1 && !state.after_gap;
     run_ = state.run;
     segment_ = state.segment;
     numbers_.clear();
     nodes_.clear();
     opening_ = state;
     if (!report_.begin) report_.begin = state.at.wall;
-    if (!goes_on_) {
+    if (!continues_) {
       ++(same_run ? report_.gaps : report_.runs);
       end_ = state.at.mono;  // another boot of the machine may count from anywhere
     }
@@ -312,14 +312,14 @@ class Replaying {
   Outcome open() {
     if (!opening_) return {};
     const ControllerState state = *std::exchange(opening_, std::nullopt);
-    if (std::exchange(goes_on_, false)) return {};
+    if (std::exchange(continues_, false)) return {};
     controllers::RecordedController controller = state.controller;
     if (reconfigure_) {
       SPILLWAY_TRY(other, reconfigure_(controller));
       controller = std::move(other);
     }
     if (controller.node_monitor_period < kPeriodMin)
-      return make_error(ErrorCode::kInvalid, "a controller that looks at its nodes more often than every 100 ms");
+      return make_error(ErrorCode::kInvalid, "a controller that checks its nodes more often than every 100 ms");
     session_.reset();
     session_ = std::make_unique<Session>(state, nodes_, std::move(controller), would_be_);
     return {};
@@ -329,14 +329,14 @@ class Replaying {
     return make_error(ErrorCode::kInvalid, "node {} is named in the middle of a segment", known.said.name);
   }
 
-  Outcome tell(const NodeChanged& changed) {
+  Outcome replay(const NodeChanged& changed) {
     SPILLWAY_TRY_VOID(passes(changed.at));
     if (std::ranges::find(numbers_, changed.said.name) == numbers_.end()) number(changed.said.name);
     session_->take(changed);
     return {};
   }
 
-  Outcome tell(const NodeGone& gone) {
+  Outcome replay(const NodeGone& gone) {
     SPILLWAY_TRY_VOID(passes(gone.at));
     for (std::string& each : numbers_) {
       if (each == gone.name) each.clear();
@@ -345,36 +345,36 @@ class Replaying {
     return {};
   }
 
-  Outcome tell(const Heard& heard) {
-    for (const Heard::One& each : heard.signs) {
+  Outcome replay(const SignsOfLife& heartbeats) {
+    for (const SignsOfLife::One& each : heartbeats.signs) {
       if (each.node >= numbers_.size())
         return make_error(ErrorCode::kInvalid, "a heartbeat of node {}, of {}", each.node, numbers_.size());
       if (each.after < Duration::zero() || each.after > kStillMax)
         return make_error(ErrorCode::kInvalid, "a heartbeat before or long after those of its bundle");
-      SPILLWAY_TRY_VOID(passes(heard.at));
-      const Instant at = heard.at.mono + each.after;
-      SPILLWAY_TRY_VOID(passes({at, heard.at.wall + std::chrono::duration_cast<microseconds>(each.after)}));
+      SPILLWAY_TRY_VOID(passes(heartbeats.at));
+      const Instant at = heartbeats.at.mono + each.after;
+      SPILLWAY_TRY_VOID(passes({at, heartbeats.at.wall + std::chrono::duration_cast<microseconds>(each.after)}));
       ++report_.heartbeats;
-      if (!numbers_[each.node].empty()) session_->hear(numbers_[each.node], each.lease, at);
+      if (!numbers_[each.node].empty()) session_->receive_heartbeat(numbers_[each.node], each.lease, at);
     }
     return {};
   }
 
-  Outcome tell(const LifecycleDecided& decided) {
+  Outcome replay(const LifecycleDecided& decided) {
     SPILLWAY_TRY_VOID(passes(decided.at));
     decided_.push_back(outcome_of(decided.subject, decided.what, decided.reasons, decided.at));
     return {};
   }
 
-  Outcome tell(const ControllerState&) { return {}; }
+  Outcome replay(const ControllerState&) { return {}; }
 
-  Outcome tell(const NodeKnown&) { return {}; }
+  Outcome replay(const NodeKnown&) { return {}; }
 
   const ReconfigureController& reconfigure_;
   std::optional<ControllerState> opening_;
-  bool goes_on_ = false;
+  bool continues_ = false;
   std::vector<NodeKnown> nodes_;
-  std::vector<std::string> numbers_;  // names by number; empty: gone
+  std::vector<std::string> numbers_;  // names by number; empty: the node was deleted
   std::set<std::string> seen_;
   std::uint64_t run_ = 0;
   std::uint64_t segment_ = 0;
@@ -388,11 +388,11 @@ class Replaying {
 }  // namespace
 
 Result<LifecycleReplayReport> replay_lifecycle(std::string_view file, const ReconfigureController& reconfigure,
-                                               const std::function<bool(std::size_t, std::size_t)>& go_on) {
+                                               const std::function<bool(std::size_t, std::size_t)>& should_continue) {
   SPILLWAY_TRY(frames, recording::read_frames(file, recording::kControllerKind));
   Replaying replaying(reconfigure);
   for (std::size_t i = 0; i < frames.records.size(); ++i) {
-    if (go_on && i % kProgressEvery == 0 && !go_on(i, frames.records.size()))
+    if (should_continue && i % kProgressEvery == 0 && !should_continue(i, frames.records.size()))
       return make_error(ErrorCode::kServiceUnavailable, "interrupted");
     SPILLWAY_TRY(record, controllers::decode_lifecycle_record(frames.records[i]));
     SPILLWAY_TRY_VOID(replaying.take(std::move(record)));

@@ -24,10 +24,10 @@ namespace spillway::sim {
 struct LifecycleReplayReport {
   controllers::RecordedController controller;  // the controller of the last run
   std::vector<recording::ReplayRow> rows;
-  std::uint64_t nodes = 0;       // seen at all
+  std::uint64_t nodes = 0;       // nodes in the whole recording
   std::uint64_t heartbeats = 0;  // signs of life
   std::uint64_t runs = 0;        // leaders that were recorded
-  std::uint64_t gaps = 0;        // places where records are missing: the replay began anew there
+  std::uint64_t gaps = 0;        // gaps in the records, behind which the replay began anew
   std::uint64_t torn_bytes = 0;  // at the end of the file
   std::optional<WallTime> begin;
   std::optional<WallTime> end;
@@ -44,10 +44,10 @@ inline constexpr Duration kSameWithin = seconds(1);
 using ReconfigureController =
     std::function<Result<controllers::RecordedController>(const controllers::RecordedController& controller)>;
 
-/// `reconfigure`: empty: its own configuration. `go_on`, which may be empty: as of agent::replay_recording().
+/// `reconfigure`: empty: its own configuration. `should_continue`, which may be empty: as of agent::replay_recording().
 /// kInvalid: no recording of a controller, a damaged one, or a configuration that cannot be.
 Result<LifecycleReplayReport> replay_lifecycle(
     std::string_view file, const ReconfigureController& reconfigure = {},
-    const std::function<bool(std::size_t done, std::size_t all)>& go_on = {});
+    const std::function<bool(std::size_t done, std::size_t all)>& should_continue = {});
 
 }  // namespace spillway::sim

@@ -15,7 +15,7 @@
 namespace spillway::sim {
 namespace {
 
-using GoOn = std::function<bool(std::size_t, std::size_t)>;
+using ShouldContinue = std::function<bool(std::size_t, std::size_t)>;
 using recording::ReplayRow;
 
 /// `agents:` is a whole configuration: members that it leaves out have their defaults on this node. Settings beyond a
@@ -48,7 +48,7 @@ bool is_eviction(const ReplayRow& row) {
   return row.would_be && row.would_be->key.starts_with("evict ");
 }
 
-Result<Cost> of_node(std::string_view file, const Choice& choice, const GoOn& go_on) {
+Result<Cost> of_node(std::string_view file, const Choice& choice, const ShouldContinue& should_continue) {
   if (choice.system_reserved) {
     return invalid("--system-reserved", "a recording of a node does not say what a reservation would change");
   }
@@ -56,7 +56,7 @@ Result<Cost> of_node(std::string_view file, const Choice& choice, const GoOn& go
   if (choice.memory_available || choice.config) {
     reconfigure = [&choice](const agent::RecordedNode& node) { return eviction_under(choice, node); };
   }
-  SPILLWAY_TRY(report, agent::replay_recording(file, std::move(reconfigure), go_on));
+  SPILLWAY_TRY(report, agent::replay_recording(file, std::move(reconfigure), should_continue));
   agent::AgentOptions options;
   SPILLWAY_TRY(eviction, eviction_under(choice, report.node));
   options.eviction = std::move(eviction);
@@ -74,7 +74,7 @@ Result<Cost> of_node(std::string_view file, const Choice& choice, const GoOn& go
   return cost;
 }
 
-Result<Cost> of_controller(std::string_view file, const Choice& choice, const GoOn& go_on) {
+Result<Cost> of_controller(std::string_view file, const Choice& choice, const ShouldContinue& should_continue) {
   ReconfigureController reconfigure;
   if (choice.brakes || choice.config) {
     reconfigure = [&choice](const controllers::RecordedController& was) -> Result<controllers::RecordedController> {
@@ -92,7 +92,7 @@ Result<Cost> of_controller(std::string_view file, const Choice& choice, const Go
       return made;
     };
   }
-  SPILLWAY_TRY(report, replay_lifecycle(file, reconfigure, go_on));
+  SPILLWAY_TRY(report, replay_lifecycle(file, reconfigure, should_continue));
   Cost cost{.kept_free = {}, .runs = 1, .recordings = 1, .controllers = 1};
   for (const ReplayRow& row : report.rows) {
     if (!row.would_be) continue;
@@ -124,9 +124,9 @@ Result<controllers::RecordedController> controller_under(const ConfigChoice& con
   return made;
 }
 
-Result<Cost> cost_of_recording(std::string_view file, const Choice& choice, const GoOn& go_on) {
-  return file.starts_with(recording::kControllerKind.header) ? of_controller(file, choice, go_on)
-                                                             : of_node(file, choice, go_on);
+Result<Cost> cost_of_recording(std::string_view file, const Choice& choice, const ShouldContinue& should_continue) {
+  return file.starts_with(recording::kControllerKind.header) ? of_controller(file, choice, should_continue)
+                                                             : of_node(file, choice, should_continue);
 }
 
 }  // namespace spillway::sim

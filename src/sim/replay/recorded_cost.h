@@ -21,9 +21,9 @@ bool is_recording(std::string_view head);
 Result<controllers::RecordedController> controller_under(const ConfigChoice& config,
                                                          const controllers::RecordedController& was);
 
-/// `go_on`, which may be empty: see agent::replay_recording(). kInvalid: the recording cannot be read, or has no data
-/// for such a choice: the effect of a reservation is not recorded.
+/// `should_continue`, which may be empty: see agent::replay_recording(). kInvalid: the recording cannot be read, or has
+/// no data for such a choice: the effect of a reservation is not recorded.
 Result<Cost> cost_of_recording(std::string_view file, const Choice& choice,
-                               const std::function<bool(std::size_t done, std::size_t all)>& go_on = {});
+                               const std::function<bool(std::size_t done, std::size_t all)>& should_continue = {});
 
 }  // namespace spillway::sim

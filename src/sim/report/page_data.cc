@@ -14,7 +14,7 @@
 namespace spillway::sim {
 namespace {
 
-constexpr int kFormat = 1;  // version of the data; the page refuses another one
+constexpr int kFormat = 2;  // version of the data; the page refuses another one
 
 /// A JSON string in which nothing can be taken for the end of a script element.
 std::string quoted(std::string_view text) {
@@ -94,13 +94,28 @@ std::string decision_text(const RecordedDecision& recorded, const Explain& expla
                      list_of(lines, [](std::size_t line) { return fmt::format("{}", line); }));
 }
 
+std::string summary_text(const RunSummary& summary) {
+  const auto bit = [](bool value) { return value ? 1 : 0; };
+  const std::string expectations = list_of(summary.expectations, [&](const RunSummary::Expectation& each) {
+    return fmt::format("[{},{},{}]", bit(each.held), quoted(each.text), quoted(each.seen));
+  });
+  const std::string figures = list_of(summary.figures, [&](const RunSummary::Figure& each) {
+    return fmt::format("[{},{},{}]", quoted(each.value), quoted(each.words), bit(each.is_bad));
+  });
+  return fmt::format(R"({{"verdict":{},"good":{},"sentences":{},"expectations":{},"figures":{}}})",
+                     quoted(summary.verdict), bit(summary.is_good), list_of(summary.sentences, quoted), expectations,
+                     figures);
+}
+
 std::string run_text(const RunHistory& run, const Explain& explain) {
   Texts texts;
-  std::string text = fmt::format(R"({{"name":{},"story":{},"seed":"{}","length":{},"sample":{})", quoted(run.name),
-                                 quoted(run.story), run.seed, run.length_ms, run.sample_ms);
+  std::string text =
+      fmt::format(R"({{"name":{},"story":{},"seed":"{}","length":{},"timeline":{},"sample":{})", quoted(run.name),
+                  quoted(run.story), run.seed, run.length_ms, run.timeline_ms, run.sample_ms);
   const auto member = [&text](std::string_view name, const std::string& value) {
     text += fmt::format(",\"{}\":{}", name, value);
   };
+  member("summary", summary_text(run.summary));
   member("thresholds", list_of(run.thresholds, thresholds_text));
   member("brakes", list_of(run.brakes, quoted));
   member("zones", list_of(run.zones, zone_text));

@@ -19,7 +19,8 @@ string(SHA256 page_style_digest "${page_style}")
 if("${page_script}${page_style}${page_frame}" MATCHES "[^\t\n -~]")
   message(FATAL_ERROR "src/sim/report/page: a character beyond ASCII: write it as \\u....")
 endif()
-foreach(part script style frame)  # a string literal has its bounds: several stand side by side
+# compilers limit the length of a string literal, so a file is several literals in a row
+foreach(part script style frame)
   string(LENGTH "${page_${part}}" length)
   set(page_${part}_literals "")
   set(begin 0)

@@ -8,7 +8,7 @@
 namespace spillway::sim {
 
 struct PageFile {
-  std::span<const std::string_view> pieces;  // one after another they are the file
+  std::span<const std::string_view> pieces;  // the file, in pieces
   std::string_view sha256;                   // the file's digest, in hexadecimal; empty: not used
 };
 

@@ -170,7 +170,7 @@ struct Saying {
     return {"etcd", Json::object({{what, number(action.number)}})};
   }
 
-  Said operator()(const MendEtcd& action) const { return (*this)(action.broken); }  // no event of its own
+  Said operator()(const RepairEtcd& action) const { return (*this)(action.broken); }  // its own event is not shown
 
   Said operator()(const DeposeEtcd&) const { return {"etcd", "depose"}; }
 

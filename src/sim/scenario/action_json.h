@@ -9,13 +9,13 @@
 
 namespace spillway::sim {
 
-/// "partition" and what follows it.
+/// An action as a document: its name ("partition") and its members.
 std::pair<std::string, api::Json> action_json(const Action& action);
 
 /// "replicaSet" of ReplicaSet.
 std::string member_of_kind(const std::string& kind);
 
-/// "500Mi" where it is a whole number of them, else bytes.
+/// "500Mi" if the amount is a whole number of Mi, else the number of bytes.
 std::string bytes_text(Bytes bytes);
 
 }  // namespace spillway::sim

@@ -35,7 +35,7 @@ struct NodeChoice {
 struct PodChoice {
   std::string pods = "*";                                    // glob of namespace/name
   std::optional<std::pair<std::string, std::string>> label;  // key and value
-  std::optional<std::size_t> first;                          // at most this many; nullopt: all
+  std::optional<std::size_t> first;                          // number of nodes at most; nullopt: all
 
   friend bool operator==(const PodChoice&, const PodChoice&) = default;
 };
@@ -57,7 +57,7 @@ struct RestartNodes {
   NodeChoice nodes;
 };
 
-/// Takes one node after another away for `away`; the next goes `interval` later.
+/// Restarts nodes one after another: each is down for `away`; the next follows after `interval`.
 struct RollingReboot {
   NodeChoice nodes;
   Duration away{};
@@ -100,7 +100,7 @@ struct ReadFiles {
   Bytes to;
   Duration over{};
   Bytes rate_per_second;
-  bool again = false;  // the same files over and over: what is reclaimed of it comes back
+  bool again = false;  // the same files are read again and again: reclaimed cache comes back
 };
 
 /// Fills the disk by these pods, at once or little by little; the space is theirs until they are stopped.
@@ -111,7 +111,7 @@ struct FillDisk {
   Bytes rate_per_second;
 };
 
-/// Changes the number of processes of each of these pods, likewise.
+/// Changes the number of processes of each chosen pod, as GrowMemory changes its memory.
 struct ForkProcesses {
   PodChoice pods;
   std::int64_t to = 0;
@@ -136,7 +136,7 @@ struct ScaleWorkload {
   std::string kind = "ReplicaSet";  // or Deployment
 };
 
-/// A Deployment, by its name.
+/// Chooses a Deployment by its name.
 struct DeploymentChoice {
   std::string ns;
   std::string name;
@@ -167,31 +167,31 @@ struct JumpClock {
   Duration by{};
 };
 
-/// The wall clocks of these machines; they stay wrong until they jump again.
+/// Sets the wall clocks of these machines wrong, until another jump.
 struct JumpMachineClocks {
   NodeChoice nodes;
   Duration by{};
 };
 
-/// Messages from and to these nodes get lost, or take longer than those of others.
+/// Messages from and to these nodes are lost more often, or take longer.
 struct WorsenLinks {
   NodeChoice nodes;
   Link link;
 };
 
-/// The disks of these machines answer this much later; zero: as before.
+/// The disks of these machines answer later by this time; zero: as before.
 struct SlowDisks {
   NodeChoice nodes;
   Duration by{};
 };
 
-/// Changes the reaction of these pods' containers to a stop.
+/// Changes how containers of these pods react to a stop.
 struct HoldEndings {
   PodChoice pods;
   SimHost::Ending ending = SimHost::Ending::kAtGrace;
 };
 
-/// Puts images that no container uses on the disk of each of these machines.
+/// Adds unused images to the disk of each of these machines.
 struct KeepImages {
   NodeChoice nodes;
   Bytes to;
@@ -219,10 +219,10 @@ struct CreateObject {
   std::string name;
   // Members for a pod.
   Bytes memory = mebibytes(10);
-  Bytes growth_per_second;     // zero: all of it from the start
+  Bytes growth_per_second;     // zero: all the memory is used from the start
   std::string memory_request;  // a quantity; empty: none
   std::string priority_class;  // empty: none
-  bool restarts = true;        // its containers, when they end
+  bool restarts = true;        // ended containers are started again
 };
 
 struct DeleteObject {
@@ -240,7 +240,7 @@ struct BreakEtcd {
   std::size_t number = 0;
 };
 
-struct MendEtcd {
+struct RepairEtcd {
   BreakEtcd broken;
 };
 
@@ -253,7 +253,7 @@ struct CompactEtcd {};
 using Action = std::variant<PartitionNodes, HealNodes, CrashNodes, RestartNodes, RollingReboot, CrashControllers,
                             RestartControllers, StopApiServer, StartApiServer, SlowApiServer, UseMemory, FillDisk,
                             ForkProcesses, DrainNodes, UncordonNodes, ScaleWorkload, JumpClock, MuteWatch,
-                            CrashScheduler, RestartScheduler, CreateObject, DeleteObject, BreakEtcd, MendEtcd,
+                            CrashScheduler, RestartScheduler, CreateObject, DeleteObject, BreakEtcd, RepairEtcd,
                             DeposeEtcd, CompactEtcd, JumpMachineClocks, WorsenLinks, HoldEndings, KeepImages, RollOut,
                             PauseRollout, ResumeRollout, UndoRollout, ChangeThresholds, ReadFiles, SlowDisks>;
 
@@ -263,13 +263,13 @@ struct TimelineEvent {
   /// Since the timeline began; with kFirstUnknown not before the first node is marked Unknown, which may be later.
   Duration at{};
   Action action;
-  std::optional<Duration> lasts;  // then it is taken back
+  std::optional<Duration> lasts;  // time after which the action is taken back
   std::int64_t times = 1;
-  Duration every{};  // from one beginning to the next
+  Duration every{};  // time between two beginnings
   std::string text;  // "partition", for a person
 };
 
-/// "zone=zone-0" and the like, checked against the nodes there are. By number, from 0.
+/// The numbers of the chosen nodes, from 0: "zone=zone-0" and the like must match the existing nodes.
 std::vector<std::size_t> chosen_nodes(const NodeChoice& choice, const std::vector<MachineSpec>& machines);
 
 }  // namespace spillway::sim

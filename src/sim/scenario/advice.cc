@@ -230,7 +230,7 @@ Json advice_json(const std::vector<Advice>& all) {
 std::string advice_text(const std::vector<Advice>& all) {
   constexpr std::string_view kRow =
       "{:>3}  {:<16}  {:<15}  {:<6}{}  {:>9}  {:>7}  {:>7}  {:>7}  {:>5}  {:>8}  {:>6}  {:>9}  {}\n";
-  std::size_t config_width = 0;  // 0: there is no such column
+  std::size_t config_width = 0;  // 0: the table has no such column
   for (const Advice& each : all) {
     if (each.choice.config) config_width = std::max({config_width, each.choice.config->file.size(), std::size_t{6}});
   }

@@ -21,7 +21,7 @@ namespace spillway::sim {
 struct ConfigChoice {
   std::string file;
   std::string text;
-  ReadText read;  // reads files that it names
+  ReadText read;  // reads the files that a scenario names
 
   friend bool operator==(const ConfigChoice& a, const ConfigChoice& b) { return a.file == b.file && a.text == b.text; }
 };
@@ -43,7 +43,7 @@ struct Choice {
   friend bool operator==(const Choice&, const Choice&) = default;
 };
 
-/// Values to try; empty: this setting is not changed.
+/// Values to try for each setting; empty: the setting is not changed.
 struct ChoiceLists {
   std::vector<std::string> memory_available;
   std::vector<std::string> system_reserved;
@@ -57,7 +57,7 @@ inline constexpr std::size_t kChoicesMax = 64;
 /// more than kChoicesMax combinations; names the flag or the file.
 Result<std::vector<Choice>> choices_of(const ChoiceLists& lists);
 
-/// kInvalid: a node of this scenario cannot have it.
+/// The scenario with these settings. kInvalid: a node of the scenario cannot have them.
 Result<Scenario> with_choice(Scenario scenario, const Choice& choice);
 
 /// Sums over runs. Less is better in everything.
@@ -70,7 +70,7 @@ struct Cost {
   std::uint64_t unplaced = 0;
   std::uint64_t failed_expectations = 0;
   std::uint64_t violations = 0;  // violations of the product's invariants
-  Bytes kept_free;               // per node, on average: what is reserved, and the hard threshold on top of it
+  Bytes kept_free;               // per node, on average: reservations and the hard threshold above them
   std::uint64_t runs = 0;
   std::uint64_t recordings = 0;   // runs that replay recordings, in which OOM kills are unknown
   std::uint64_t controllers = 0;  // recordings of controllers, which have no data about memory
@@ -89,11 +89,11 @@ void add(Cost& sum, const Cost& more);
 struct Advice {
   Choice choice;
   Cost cost;
-  std::optional<Error> impossible;        // then there is no cost
-  std::optional<std::size_t> worse_than;  // another one, by its place, that costs less in something and more in nothing
+  std::optional<Error> impossible;        // the settings cannot be used, so there is no cost
+  std::optional<std::size_t> worse_than;  // index of a choice that costs less in one respect, and more in none
 };
 
-/// Fills in `worse_than`: the first such one.
+/// Fills in `worse_than` with the first choice that dominates.
 void compare(std::vector<Advice>& all);
 
 /// docs/simulate.md, "Which settings". Names are stable.

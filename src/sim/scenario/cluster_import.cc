@@ -58,9 +58,9 @@ class Importer {
     for (const Json& item : items) {
       if (item.string_at({"kind"}) == "Node") take_node(item);
     }
-    if (out_.machines.empty()) return make_error(ErrorCode::kInvalid, "there is no Node that is Ready in it");
-    for (const Json& item : items) note_owner(item);
-    for (const Json& item : items) note_use(item);
+    if (out_.machines.empty()) return make_error(ErrorCode::kInvalid, "it has no Node that is Ready");
+    for (const Json& item : items) record_owner(item);
+    for (const Json& item : items) record_use(item);
     for (const Json& item : items) {
       if (item.string_at({"kind"}) != "Deployment") take(item);
     }
@@ -73,11 +73,11 @@ class Importer {
   }
 
  private:
-  void leave_out(std::string what, std::string why) { out_.left_out.push_back({std::move(what), std::move(why)}); }
+  void omit(std::string what, std::string why) { out_.left_out.push_back({std::move(what), std::move(why)}); }
 
   void take_node(const Json& node) {
     const std::string name(node.string_at({"metadata", "name"}));
-    if (!is_ready_node(node)) return leave_out(text_of_object(node), "it is not Ready");
+    if (!is_ready_node(node)) return omit(text_of_object(node), "it is not Ready");
     MachineSpec machine{.name = name, .labels = {}, .memory = gibibytes(4)};
     if (const auto memory = quantity_at(node, {"status", "capacity", "memory"})) machine.memory = memory->bytes();
     if (const auto disk = quantity_at(node, {"status", "capacity", "ephemeral-storage"})) machine.disk = disk->bytes();
@@ -88,10 +88,10 @@ class Importer {
       }
     }
     if (const Json* taints = node.at({"spec", "taints"}); taints != nullptr && taints->is_array()) {
-      leave_out(text_of_object(node) + " spec.taints", "machines begin without taints");
+      omit(text_of_object(node) + " spec.taints", "machines begin without taints");
     }
     if (const Json* cordon = node.at({"spec", "unschedulable"}); cordon != nullptr && cordon->if_bool() == true) {
-      leave_out(text_of_object(node) + " spec.unschedulable", "machines begin schedulable");
+      omit(text_of_object(node) + " spec.unschedulable", "machines begin schedulable");
     }
     nodes_.insert(name);
     out_.machines.push_back(std::move(machine));
@@ -99,7 +99,7 @@ class Importer {
 
   /// Notes which ReplicaSets belong to a Deployment that is there. Pods of all its templates are assumed to use the
   /// same: the templates of a Deployment and of its ReplicaSets count as one.
-  void note_owner(const Json& object) {
+  void record_owner(const Json& object) {
     if (object.string_at({"kind"}) == "Deployment" && object.at({"spec", "template", "spec"}) != nullptr) {
       deployments_.insert(fmt::format("Deployment/{}", key_of(object)));
     }
@@ -115,7 +115,7 @@ class Importer {
   }
 
   /// Notes the use of a pod for the template of its owner: the most that one of its pods uses.
-  void note_use(const Json& pod) {
+  void record_use(const Json& pod) {
     if (pod.string_at({"kind"}) != "Pod") return;
     const std::string owner = owner_of(pod);
     if (owner.empty()) return;
@@ -145,7 +145,7 @@ class Importer {
     return spec == nullptr ? kUnknownUse : declared_use(*spec);
   }
 
-  /// Requests, or limits; one for the other where only that is given.
+  /// The requests or the limits; if only one of them is given, that stands for both.
   Bytes declared_use(const Json& spec) const {
     const bool limits = options_.load == ImportOptions::Load::kLimits;
     Bytes total{0};
@@ -204,7 +204,7 @@ class Importer {
     if (replicas != nullptr && replicas->if_int64() == 0 && roller == id && plural == "replicasets") return;
     Json out = plain(object);
     const Json* spec = object.at({"spec", "template", "spec"});
-    if (spec == nullptr) return leave_out(text_of_object(object), "it has no template");
+    if (spec == nullptr) return omit(text_of_object(object), "it has no template");
     const auto use = use_of_owner_.find(roller);
     out.make({"spec", "template", "spec"}) =
         spec_of(*spec, use == use_of_owner_.end() ? declared_use(*spec) : use->second);
@@ -213,18 +213,17 @@ class Importer {
 
   void take_pod(const Json& pod) {
     const std::string_view phase = pod.string_at({"status", "phase"});
-    if (phase == "Succeeded" || phase == "Failed") return leave_out(text_of_object(pod), "it has ended");
+    if (phase == "Succeeded" || phase == "Failed") return omit(text_of_object(pod), "it has ended");
     const std::string node(pod.string_at({"spec", "nodeName"}));
-    if (!node.empty() && !nodes_.contains(node)) return leave_out(text_of_object(pod), "its node is not simulated");
+    if (!node.empty() && !nodes_.contains(node)) return omit(text_of_object(pod), "its node is not simulated");
     const Json* annotations = pod.at({"metadata", "annotations"});
     if (annotations != nullptr && annotations->find("kubernetes.io/config.mirror") != nullptr) {
-      return leave_out(text_of_object(pod), "it comes from a file of its node");
+      return omit(text_of_object(pod), "it comes from a file of its node");
     }
     const std::string owner = owner_of(pod);
     const bool replaced = owner.starts_with("ReplicaSet/") || owner.starts_with("DaemonSet/");
     if (!owner.empty() && !replaced) {
-      leave_out(text_of_object(pod) + " metadata.ownerReferences",
-                fmt::format("no controller acts for {} here", owner));
+      omit(text_of_object(pod) + " metadata.ownerReferences", fmt::format("no controller acts for {} here", owner));
     }
     Json out = plain(pod);
     out["spec"] = spec_of(*pod.find("spec"), use_of_pod(pod));
@@ -243,11 +242,12 @@ class Importer {
     if (kind == "PodDisruptionBudget") return place("/apis/policy/v1", "poddisruptionbudgets", plain(item));
     if (kind == "PriorityClass") return take_priority_class(item);
     if (kind == "Deployment") return take_workload(item, "deployments");
-    leave_out(text_of_object(item), "objects of this kind are not simulated");
+    omit(text_of_object(item), "objects of this kind are not simulated");
   }
 
   void take_priority_class(const Json& item) {
-    if (item.string_at({"metadata", "name"}).starts_with("system-")) return;  // every server has these
+    // built-in objects, which every server creates
+    if (item.string_at({"metadata", "name"}).starts_with("system-")) return;
     Json out = plain(item);
     for (const std::string_view name : {"value", "globalDefault", "preemptionPolicy"}) {
       if (const Json* found = item.find(name)) out[name] = *found;

@@ -26,7 +26,7 @@ struct ImportOptions {
   std::map<std::string, Bytes> measured;  // by namespace/name, of metrics.k8s.io
 };
 
-/// kInvalid: it is not such a List, or has no node that is Ready.
+/// kInvalid: not a List of objects, or it has no node that is Ready.
 Result<Inventory> import_cluster(const api::Json& list, const ImportOptions& options);
 
 /// The lists of an API server that a cluster is made of, by path; the last is kMeasuredList, and can be done without.

@@ -1,5 +1,5 @@
-#include "api/text/duration.h"
 #include "sim/scenario/outcome.h"
+#include "sim/scenario/summary.h"
 
 #include <fmt/format.h>
 
@@ -16,27 +16,27 @@ using api::Json;
 using Kind = HappeningKind;
 
 struct Row {
-  std::string name;
+  std::string name;   // in JSON
+  std::string words;  // on a terminal
   std::string a;
   std::string b;
 };
 
-std::string time_text(std::optional<Duration> time) {
-  return time ? api::format_duration(*time) : "never";
-}
-
-/// Every figure of both.
+/// Rows with the figures of both runs.
 std::vector<Row> rows_of(const RunOutcome& a, const RunOutcome& b) {
   std::vector<Row> rows;
   for (const Kind kind : {Kind::kEvicted, Kind::kOomKill, Kind::kDeleted, Kind::kFlip, Kind::kTaint, Kind::kUnplaced}) {
-    rows.push_back(
-        {std::string(counter_name(kind)), fmt::format("{}", a.count(kind)), fmt::format("{}", b.count(kind))});
+    rows.push_back({std::string(counter_name(kind)), fmt::format("{} ({})", figure_words(kind), counter_name(kind)),
+                    fmt::format("{}", a.count(kind)), fmt::format("{}", b.count(kind))});
   }
-  rows.push_back({"taintedNodesMax", fmt::format("{}", a.tainted_nodes_max), fmt::format("{}", b.tainted_nodes_max)});
-  rows.push_back({"recoveredAt", time_text(a.recovered_at), time_text(b.recovered_at)});
-  rows.push_back({"timeToRecovery", time_text(a.time_to_recovery), time_text(b.time_to_recovery)});
-  rows.push_back(
-      {"heldBy", fmt::format("{}", fmt::join(a.held_by, ",")), fmt::format("{}", fmt::join(b.held_by, ","))});
+  rows.push_back({"taintedNodesMax", "nodes tainted at the same time, at most", fmt::format("{}", a.tainted_nodes_max),
+                  fmt::format("{}", b.tainted_nodes_max)});
+  rows.push_back({"recoveredAt", "until all was well again", virtual_time_text(a.recovered_at),
+                  virtual_time_text(b.recovered_at)});
+  rows.push_back({"timeToRecovery", "after the last event", virtual_time_text(a.time_to_recovery),
+                  virtual_time_text(b.time_to_recovery)});
+  rows.push_back({"heldBy", "brakes that held actions back", fmt::format("{}", fmt::join(a.held_by, ",")),
+                  fmt::format("{}", fmt::join(b.held_by, ","))});
   const auto before = disruption_by_owner(a);
   const auto after = disruption_by_owner(b);
   std::set<std::string> owners;
@@ -45,7 +45,8 @@ std::vector<Row> rows_of(const RunOutcome& a, const RunOutcome& b) {
   for (const std::string& owner : owners) {
     const auto in_a = before.find(owner);
     const auto in_b = after.find(owner);
-    rows.push_back({"disrupted " + owner, fmt::format("{}", in_a == before.end() ? 0 : in_a->second),
+    rows.push_back({"disrupted " + owner, "lost by " + owner,
+                    fmt::format("{}", in_a == before.end() ? 0 : in_a->second),
                     fmt::format("{}", in_b == after.end() ? 0 : in_b->second)});
   }
   return rows;
@@ -67,10 +68,13 @@ std::string comparison_text(const RunOutcome& a, const RunOutcome& b) {
   std::string same;
   for (const Row& row : rows_of(a, b)) {
     std::string& part = row.a == row.b ? same : differ;
-    part += fmt::format("  {:<36} {:>22} {:>22}\n", row.name, row.a.empty() ? "-" : row.a, row.b.empty() ? "-" : row.b);
+    part +=
+        fmt::format("  {:<40} {:>18} {:>18}\n", row.words, row.a.empty() ? "-" : row.a, row.b.empty() ? "-" : row.b);
   }
-  std::string out = fmt::format("{:<38} {:>22} {:>22}\n", "", "A", "B");
-  out += differ.empty() ? "nothing differs\n" : "differs\n" + differ;
+  std::string out =
+      fmt::format("A  {}: {}\nB  {}: {}\n\n", a.scenario, summary_of(a).verdict, b.scenario, summary_of(b).verdict);
+  out += fmt::format("{:<42} {:>18} {:>18}\n", differ.empty() ? "nothing differs" : "differs", "A", "B");
+  out += differ;
   if (!same.empty()) out += "the same\n" + same;
   return out;
 }

@@ -27,7 +27,7 @@ namespace spillway::sim {
 /// Nodes of a cluster that is made up; each takes 105 to 125 KB of memory, and 60 KB more for each of its pods.
 inline constexpr std::int64_t kGeneratedNodesMax = 200'000;
 
-/// A cluster that is made up: nodes in zones in turn, and what runs there.
+/// A generated cluster: nodes that are distributed over zones, and workloads.
 struct GeneratedCluster {
   struct Workload {
     std::string kind = "ReplicaSet";  // or DaemonSet, Deployment
@@ -35,14 +35,14 @@ struct GeneratedCluster {
     std::string name;
     std::int64_t replicas = 1;
     Bytes memory = mebibytes(10);  // the use of each of its pods
-    Bytes growth_per_second;       // zero: all of it from the start
+    Bytes growth_per_second;       // zero: all the memory is used from the start
     std::string memory_request;    // quantities; empty: none
     std::string memory_limit;
     std::string cpu_request;
     std::string priority_class;                    // empty: none
-    std::string node;                              // the node of its pods, which are not scheduled; empty: none
+    std::string node;                              // node of the pods, which are then not scheduled; empty: they are
     api::Json max_unavailable;                     // a Deployment's: a number, or a text like "25%"; null: its default
-    api::Json max_surge;                           // the same
+    api::Json max_surge;                           // as in the spec of a Deployment
     std::optional<std::int64_t> budget_available;  // minAvailable of a PodDisruptionBudget
     /// The time that its pods stay on a node that is not ready or unreachable, in seconds; nullopt: the server's 300.
     std::optional<std::int64_t> toleration_seconds;
@@ -73,7 +73,7 @@ struct ChanceFaults {
   EtcdFaults etcd;
   std::uint32_t death_ppm = 0;          // commands before which the process that gave them ends
   std::uint32_t journal_death_ppm = 0;  // evictions written into a journal after which that machine ends
-  std::uint32_t agent_death_ppm = 0;    // likewise the agent alone: its pods run on
+  std::uint32_t agent_death_ppm = 0;    // deaths of the agent alone: its pods keep running
 
   friend bool operator==(const ChanceFaults&, const ChanceFaults&) = default;
 };
@@ -95,9 +95,9 @@ struct Scenario {
   ServerPlan control_plane;
   ScenarioConfig config;
   ChanceFaults faults;
-  bool no_surplus = false;          // a ReplicaSet never has a pod too many, not even for a moment
-  Duration settle = minutes(2);     // before the timeline begins
-  Duration duration = minutes(10);  // duration of the timeline
+  bool no_surplus = false;               // a ReplicaSet never has a pod too many, not even for a moment
+  Duration timeline_delay = minutes(2);  // before the timeline begins
+  Duration duration = minutes(10);       // duration of the timeline
   /// After the timeline everything is healed, and the cluster has to come to rest within this; nullopt: it ends there.
   std::optional<Duration> rest;
   std::vector<TimelineEvent> timeline;

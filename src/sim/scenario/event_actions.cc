@@ -101,7 +101,7 @@ class ClusterMachines final : public ActedMachines {
 
   void set_link_of(std::size_t node, const Link& link) override { cluster_.set_link_of(node, link); }
 
-  void mend_link_of(std::size_t node) override { cluster_.mend_link_of(node); }
+  void restore_link_of(std::size_t node) override { cluster_.restore_link_of(node); }
 
  private:
   Cluster& cluster_;
@@ -136,7 +136,7 @@ void EventActions::take_back(const Action& action) {
   } else if (const auto* stop = std::get_if<StopApiServer>(&action)) {
     (*this)(StartApiServer{stop->server});
   } else if (const auto* broken = std::get_if<BreakEtcd>(&action)) {
-    (*this)(MendEtcd{*broken});
+    (*this)(RepairEtcd{*broken});
   } else if (std::holds_alternative<SlowApiServer>(action)) {
     NetworkFaults again = cluster_.network().faults();
     again.latency_min = faults_.latency_min;
@@ -208,7 +208,7 @@ void EventActions::operator()(const BreakEtcd& action) {
   }
 }
 
-void EventActions::operator()(const MendEtcd& action) {
+void EventActions::operator()(const RepairEtcd& action) {
   if (cluster_.etcd() == nullptr) return;
   EtcdReplicas& members = cluster_.etcd()->replicas();
   switch (action.broken.what) {

@@ -27,7 +27,7 @@ class EventActions {
   /// Restores the state before the action.
   void take_back(const Action& action);
 
-  // One function for each action that is not one of machine_actions.h.
+  // Overloads for the actions that machine_actions.h does not carry out.
   void operator()(const CrashControllers&);
   void operator()(const RestartControllers&);
   void operator()(const StopApiServer& action);
@@ -42,7 +42,7 @@ class EventActions {
   void operator()(const CreateObject& action);
   void operator()(const DeleteObject& action);
   void operator()(const BreakEtcd& action);
-  void operator()(const MendEtcd& action);
+  void operator()(const RepairEtcd& action);
   void operator()(const DeposeEtcd&);
   void operator()(const CompactEtcd&);
   void operator()(const RollOut& action);

@@ -4,6 +4,7 @@
 #include "base/edit_distance.h"
 #include "base/split.h"
 #include "sim/scenario/outcome.h"
+#include "sim/scenario/summary.h"
 
 #include <algorithm>
 #include <array>
@@ -131,12 +132,12 @@ Result<Expectation> parse_prohibition(std::string_view text) {
   return expectation;
 }
 
-ExpectationResult judge(const Expectation& expectation, const RunOutcome& outcome) {
+ExpectationResult evaluate(const Expectation& expectation, const RunOutcome& outcome) {
   ExpectationResult result{expectation.text, false, {}};
   const Duration end = expectation.before.value_or(Duration::max());
   if (expectation.what == Expectation::What::kRecovered) {
     result.held = outcome.recovered_at && *outcome.recovered_at < end;
-    result.seen = outcome.recovered_at ? fmt::format("recovered at {}", api::format_duration(*outcome.recovered_at))
+    result.seen = outcome.recovered_at ? fmt::format("recovered at {}", virtual_time_text(outcome.recovered_at))
                                        : "not recovered";
     return result;
   }
@@ -145,7 +146,7 @@ ExpectationResult judge(const Expectation& expectation, const RunOutcome& outcom
   for (const Happening& each : outcome.happenings) {
     if (each.kind != expectation.kind || each.at >= end) continue;
     if (expectation.what == Expectation::What::kNone && !matches_glob(expectation.glob, each.object)) continue;
-    if (seen++ == 0) first = fmt::format("{} at {}", each.object, api::format_duration(each.at));
+    if (seen++ == 0) first = fmt::format("{} at {}", each.object, virtual_time_text(each.at));
   }
   if (expectation.what == Expectation::What::kNone) {
     result.held = seen == 0;

@@ -43,12 +43,12 @@ struct ExpectationResult {
   std::string seen;  // "evicted was 7", for a person
 };
 
-/// kInvalid, without a place: what was expected instead, with the nearest word.
+/// kInvalid, without a place: the expected form, with the nearest word.
 Result<Expectation> parse_expectation(std::string_view text);
 /// "GLOB evicted [before T]", the value of `no:`.
 Result<Expectation> parse_prohibition(std::string_view text);
 
-ExpectationResult judge(const Expectation& expectation, const RunOutcome& outcome);
+ExpectationResult evaluate(const Expectation& expectation, const RunOutcome& outcome);
 
 /// `*` matches any text without a slash, `?` one character; a pattern without a slash is matched against the name
 /// alone. "*" matches everything.

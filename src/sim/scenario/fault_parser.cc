@@ -46,7 +46,7 @@ struct Named {
   std::string name;
 };
 
-/// One of the kinds with a name, and the namespace `in`.
+/// Parses the name of an object with its kind, and the namespace `in`.
 Result<Named> read_named(const Place& place) {
   Named out;
   for (const auto& [member, kind] : kFaultKinds) {

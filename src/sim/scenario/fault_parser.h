@@ -10,7 +10,7 @@ namespace spillway::sim {
 /// The member `faults`.
 Result<ChanceFaults> parse_faults(const yaml::Place& place);
 
-// Actions; `place` is that of what follows their name.
+// Parsers of actions; `place` is that of the value behind the action's name.
 Result<Action> read_create(const yaml::Place& place);
 Result<Action> read_delete(const yaml::Place& place);
 Result<Action> read_etcd(const yaml::Place& place);

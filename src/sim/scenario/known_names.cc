@@ -52,7 +52,7 @@ class KnownNames {
 
   const std::vector<std::string>& owners(const std::string& kind) { return owners_[kind]; }
 
-  /// Names of pods, those of workloads as far as they are known: "default/web-…".
+  /// Names of pods, including patterns for those of workloads: "default/web-…".
   std::vector<std::string> pods() const {
     std::vector<std::string> all = pods_;
     for (const std::string& each : pod_beginnings_) all.push_back(each + "*");

@@ -12,7 +12,7 @@
 
 namespace spillway::sim {
 
-/// The first of them, and how many more there are: "a, b and 7 more"; "none".
+/// The first names, and the number of the others: "a, b and 7 more"; "none".
 std::string list_names(const std::vector<std::string>& known);
 
 /// Checks every name in the timeline against the cluster and the whole timeline. The error names it, its place, and the

@@ -55,7 +55,7 @@ bool MachineActions::take_back(const Action& action) {
   } else if (const auto* clocks = std::get_if<JumpMachineClocks>(&action)) {
     (*this)(JumpMachineClocks{clocks->nodes, -clocks->by});
   } else if (const auto* links = std::get_if<WorsenLinks>(&action)) {
-    for (const std::size_t node : nodes_of(links->nodes)) machines_.mend_link_of(node);
+    for (const std::size_t node : nodes_of(links->nodes)) machines_.restore_link_of(node);
   } else if (const auto* endings = std::get_if<HoldEndings>(&action)) {
     for_each(endings->pods,
              [](const std::string& uid, SimHost& machine) { machine.set_ending(uid, SimHost::Ending::kPrompt); });

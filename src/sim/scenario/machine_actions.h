@@ -21,9 +21,9 @@ class ActedMachines {
   virtual ~ActedMachines() = default;
 
   virtual VirtualTime& time() = 0;
-  /// Null: it is down.
+  /// Null: the machine is down.
   virtual SimHost* machine(std::size_t node) = 0;
-  /// Null: it is down, or there is no such machine.
+  /// Null: the machine is down, or does not exist.
   virtual SimHost* machine_named(const std::string& node) = 0;
   /// Visits the pods that the API server has, in the order of their names, until `visit` returns false.
   virtual void for_each_pod(const std::function<bool(const api::Pod& pod)>& visit) const = 0;
@@ -35,10 +35,10 @@ class ActedMachines {
   virtual void restart_agent(std::size_t node, const agent::EvictionOptions& eviction) = 0;
   virtual void jump_clock_of(std::size_t node, Duration by) = 0;
   virtual void set_link_of(std::size_t node, const Link& link) = 0;
-  virtual void mend_link_of(std::size_t node) = 0;
+  virtual void restore_link_of(std::size_t node) = 0;
 };
 
-/// A pod that has come to its end.
+/// True if the pod has ended for good.
 bool has_ended(const api::Pod& pod);
 
 class MachineActions {
@@ -57,7 +57,7 @@ class MachineActions {
   /// Restores the state before the action. False: as above.
   bool take_back(const Action& action);
 
-  // One function for each of these actions.
+  // Overloads, one for each action on machines.
   void operator()(const PartitionNodes& action);
   void operator()(const HealNodes& action);
   void operator()(const CrashNodes& action);
@@ -84,7 +84,7 @@ class MachineActions {
   };
 
   std::vector<Chosen> pods_of(const PodChoice& choice) const;
-  /// Calls `act` for each of these pods that runs, with its machine.
+  /// Calls `act` for each chosen pod that runs, with its machine.
   void for_each(const PodChoice& choice, const std::function<void(const std::string& uid, SimHost& machine)>& act);
 
   ActedMachines& machines_;

@@ -1,11 +1,16 @@
 #include "sim/scenario/outcome.h"
 
-#include "api/text/duration.h"
+#include "sim/scenario/summary.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace spillway::sim {
 namespace {
@@ -56,18 +61,22 @@ Json happenings_json(const RunOutcome& outcome) {
   return out;
 }
 
-std::string when(std::optional<Duration> time) {
-  return time ? api::format_duration(*time) : "never";
-}
-
-std::string joined(const std::set<std::string>& words) {
-  return words.empty() ? "-" : fmt::format("{}", fmt::join(words, ", "));
-}
+constexpr std::size_t kListRowsMax = 5;  // rows of a list on a terminal; the JSON has all of them
 
 void add_counts(std::string& out, std::string_view title, const std::map<std::string, std::uint64_t>& counts) {
   if (counts.empty()) return;
-  out += fmt::format("{}\n", title);
-  for (const auto& [name, count] : counts) out += fmt::format("  {:<40} {:>6}\n", name, count);
+  std::vector<std::pair<std::string, std::uint64_t>> rows(counts.begin(), counts.end());
+  std::ranges::stable_sort(rows, std::ranges::greater(), [](const auto& each) { return each.second; });
+  out += fmt::format("\n{}\n", title);
+  for (const auto& [name, count] : std::span(rows).first(std::min(rows.size(), kListRowsMax)))
+    out += fmt::format("{:>10}  {}\n", count, name);
+  if (rows.size() > kListRowsMax) out += fmt::format("{:>10}  and {} more (-o json)\n", "", rows.size() - kListRowsMax);
+}
+
+void add_lines(std::string& out, std::string_view title, const std::vector<std::string>& lines) {
+  for (const std::string& each : std::span(lines).first(std::min(lines.size(), kListRowsMax)))
+    out += fmt::format("{}: {}\n", title, each);
+  if (lines.size() > kListRowsMax) out += fmt::format("{}: {} more (-o json)\n", title, lines.size() - kListRowsMax);
 }
 
 }  // namespace
@@ -131,29 +140,32 @@ Json outcome_json(const RunOutcome& outcome) {
 }
 
 std::string outcome_text(const RunOutcome& outcome) {
-  std::string out = fmt::format("{}: {} nodes, {} pods, {} of virtual time, seed {}\n", outcome.scenario, outcome.nodes,
-                                outcome.pods, api::format_duration(outcome.lasted), outcome.seed);
-  for (const Kind kind : kHappeningKinds)
-    out += fmt::format("  {:<18} {:>8}\n", counter_name(kind), outcome.count(kind));
-  out += fmt::format("  {:<18} {:>8}\n", "tainted at once", outcome.tainted_nodes_max);
-  out += fmt::format("  {:<18} {:>8}\n", "recovered at", when(outcome.recovered_at));
-  out += fmt::format("  {:<18} {:>8}\n", "time to recovery", when(outcome.time_to_recovery));
-  out += fmt::format("  {:<18} {:>8}\n", "brakes that held", joined(outcome.held_by));
+  const RunSummary summary = summary_of(outcome);
+  std::string out = fmt::format("{}: {}\n", outcome.scenario, summary.verdict);
+  if (!outcome.story.empty()) out += outcome.story + "\n";
+  for (const RunSummary::Expectation& each : summary.expectations)
+    out += fmt::format("{} {} ({})\n", each.held ? "pass" : "FAIL", each.text, each.seen);
+  out += "\n";
+  for (const std::string& each : summary.sentences) out += each + "\n";
+  out += fmt::format("\n{} nodes, {} pods, {} of virtual time, seed {}\n", outcome.nodes, outcome.pods,
+                     virtual_time_text(outcome.lasted), outcome.seed);
+  for (const RunSummary::Figure& each : summary.figures) {
+    out += fmt::format("{:>10}  {}{}\n", each.value, each.words,
+                       each.counter.empty() ? std::string() : fmt::format(" ({})", each.counter));
+  }
   std::map<std::string, std::uint64_t> reasons;
   for (const Happening& each : outcome.happenings) {
     if (each.kind == Kind::kEvicted) ++reasons[each.reason.substr(0, each.reason.find(". "))];
   }
-  add_counts(out, "evicted because", reasons);
-  add_counts(out, "disruption by owner", disruption_by_owner(outcome));
-  add_counts(out, "disruption by zone", disruption_by_zone(outcome));
-  for (const std::string& each : outcome.unplaced) out += fmt::format("no place for {}\n", each);
-  for (const std::string& each : outcome.unrecovered) out += fmt::format("not well at the end: {}\n", each);
-  for (const LeftOut& each : outcome.left_out) out += fmt::format("left out: {}: {}\n", each.what, each.why);
-  for (const ExpectationResult& each : outcome.expectations) {
-    out += fmt::format("{} {} ({})\n", each.held ? "pass" : "FAIL", each.text, each.seen);
-  }
+  add_counts(out, "Pods were evicted because", reasons);
+  add_counts(out, "Owners that lost pods", disruption_by_owner(outcome));
+  add_counts(out, "Zones that lost pods", disruption_by_zone(outcome));
+  if (!outcome.left_out.empty() || !outcome.violations.empty()) out += "\n";
+  std::vector<std::string> left_out;
+  for (const LeftOut& each : outcome.left_out) left_out.push_back(fmt::format("{}: {}", each.what, each.why));
+  add_lines(out, "left out", left_out);
   for (const std::string& each : outcome.violations) out += fmt::format("violated: {}\n", each);
-  return out + fmt::format("trace hash {}\n", outcome.trace_hash);
+  return out;
 }
 
 }  // namespace spillway::sim

@@ -31,6 +31,7 @@ struct Happening {
 
 struct RunOutcome {
   std::string scenario;
+  std::string story;
   std::uint64_t seed = 0;
   bool interrupted = false;
   std::uint64_t nodes = 0;
@@ -42,14 +43,14 @@ struct RunOutcome {
   std::optional<Duration> recovered_at;
   std::optional<Duration> time_to_recovery;  // since the last event ended
   std::set<std::string> held_by;             // brakes
-  std::uint64_t tainted_nodes_max = 0;       // at the same time
+  std::uint64_t tainted_nodes_max = 0;       // largest number at the same time
   std::vector<std::string> unplaced;         // pods without a node at the end
   std::vector<std::string> unrecovered;      // problems that were left at the end, at most 20
   std::vector<LeftOut> left_out;
   std::vector<ExpectationResult> expectations;
-  std::vector<std::string> violations;        // one line each
+  std::vector<std::string> violations;        // one line for each violation
   std::vector<std::string> violated;          // names of properties
-  std::vector<Violated> kinds_of_violations;  // each once, the first one first
+  std::vector<Violated> kinds_of_violations;  // kinds of violations, each once, in order of the first violation
   std::string trace_hash;
   std::uint64_t writes = 0;
   std::uint64_t messages = 0;
@@ -64,7 +65,7 @@ std::map<std::string, std::uint64_t> disruption_by_zone(const RunOutcome& outcom
 
 /// docs/simulate.md, "As JSON". Names are stable.
 api::Json outcome_json(const RunOutcome& outcome);
-/// Two futures: what differs, then both.
+/// Two runs as a document: the differences, then both.
 api::Json comparison_json(const RunOutcome& a, const RunOutcome& b);
 
 /// The outcome as text for a person.

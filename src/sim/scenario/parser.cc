@@ -230,10 +230,10 @@ Result<Scenario> read_scenario(const Place& root, const DocumentPart& part, cons
   SPILLWAY_TRY_VOID(check_servers(root, out.control_plane, out.timeline));
   if (const Outcome can_start = check_agents(out.config.agents.value_or(plain_agents()), machines); !can_start)
     return root.member(root.has("config") ? "config" : "cluster").wrong(can_start.error().text());
-  if (const Outcome can_go_on = check_agents(out); !can_go_on)
-    return root.member("timeline").wrong(can_go_on.error().text());
-  SPILLWAY_TRY(settle, read_duration(root, "settle"));
-  out.settle = settle.value_or(minutes(2));
+  if (const Outcome can_continue = check_agents(out); !can_continue)
+    return root.member("timeline").wrong(can_continue.error().text());
+  SPILLWAY_TRY(delay, read_duration(root, "settle"));
+  out.timeline_delay = delay.value_or(minutes(2));
   SPILLWAY_TRY(duration, read_duration(root, "duration"));
   const Duration end = end_of(out.timeline, machines.size());
   if (duration && *duration < end) {

@@ -21,7 +21,7 @@ struct ClusterOverride {
   std::optional<Inventory> inventory;
   std::optional<std::int64_t> nodes;  // nodes of a generated cluster
   std::optional<std::int64_t> zones;
-  bool foreign_pods = false;  // others create the pods: their names are not checked
+  bool foreign_pods = false;  // other programs create pods: names of pods are not checked
 };
 
 /// `file` is for errors.

@@ -20,7 +20,7 @@ constexpr Duration kBoot = seconds(15);        // until every machine has regist
 constexpr Duration kOwnersFirst = seconds(2);  // between workloads and the pods that name them
 constexpr std::string_view kNamespaces = "/api/v1/namespaces";
 constexpr Duration kStep = seconds(1);
-constexpr Duration kLookEvery = seconds(5);  // at what must not last
+constexpr Duration kCheckEvery = seconds(5);  // interval of the checks for states that must not last
 constexpr Duration kRestStep = seconds(10);
 constexpr Duration kRepairs = seconds(5);  // between the timeline and the healing
 
@@ -51,9 +51,9 @@ ClusterOptions cluster_options(const Scenario& scenario, const Inventory& invent
   return options;
 }
 
-class Playing {
+class ScenarioRun {
  public:
-  Playing(const Scenario& scenario, const PlayOptions& options)
+  ScenarioRun(const Scenario& scenario, const RunOptions& options)
       : scenario_(scenario), options_(options), inventory_(read_inventory(scenario)) {
     ClusterOptions cluster = cluster_options(scenario, inventory_, options.seed);
     cluster.log = telemetry::Log([this](telemetry::Level level, std::string_view event,
@@ -61,12 +61,12 @@ class Playing {
     cluster_ = std::make_unique<Cluster>(std::move(cluster));
     tally_ = std::make_unique<Tally>(*cluster_);
     actions_ = std::make_unique<EventActions>(*cluster_, inventory_.machines);
-    total_ = kBoot + scenario.settle + scenario.duration + scenario.rest.value_or(Duration());
+    total_ = kBoot + scenario.timeline_delay + scenario.duration + scenario.rest.value_or(Duration());
   }
 
   RunOutcome run() {
     if (options_.observer != nullptr) options_.observer->on_begin(*cluster_);
-    cluster_->world().listen([this](const store::Change& change, Now) { note_uid(change); });
+    cluster_->world().listen([this](const store::Change& change, Now) { record_uid(change); });
     const bool imported = !inventory_.pods.empty();
     if (imported) cluster_->crash_controllers();
     bool whole = advance(kBoot);
@@ -81,12 +81,13 @@ class Playing {
       whole = whole && advance(kOwnersFirst);
       cluster_->restart_controllers();
     }
-    whole = whole && advance(scenario_.settle - (imported ? 2 * kOwnersFirst : Duration::zero()));
+    whole = whole && advance(scenario_.timeline_delay - (imported ? 2 * kOwnersFirst : Duration::zero()));
     if (whole) {
+      if (options_.observer != nullptr) options_.observer->on_timeline(*cluster_);
       begin_timeline();
       whole = advance(scenario_.duration);
     }
-    if (whole && scenario_.rest) whole = come_to_rest(*scenario_.rest);
+    if (whole && scenario_.rest) whole = wait_for_rest(*scenario_.rest);
     RunOutcome outcome = finish(whole);
     if (options_.observer != nullptr) options_.observer->on_end(*cluster_);
     return outcome;
@@ -111,14 +112,14 @@ class Playing {
     }
   }
 
-  /// Owners get their uids here, not those of the imported cluster.
-  void note_uid(const store::Change& change) {
+  /// Records the uids given here, which replace those of the imported cluster.
+  void record_uid(const store::Change& change) {
     for (const auto& [prefix, kind] :
          {std::pair<std::string_view, std::string_view>{"/registry/replicasets/", "ReplicaSet"},
           {"/registry/daemonsets/", "DaemonSet"}}) {
       if (change.value == nullptr || !change.key.starts_with(prefix)) continue;
       const auto document = api::parse_json(*change.value);
-      SPILLWAY_CHECK(document.has_value());  // the server wrote it
+      SPILLWAY_CHECK(document.has_value());  // cannot fail: the server wrote the document
       uids_[std::string(kind) + "/" + change.key.substr(prefix.size())] =
           std::string(document->string_at({"metadata", "uid"}));
     }
@@ -155,16 +156,16 @@ class Playing {
     for (Instant now = cluster_->time().now().mono; now < end; now = cluster_->time().now().mono) {
       cluster_->run_for(std::min(kStep, end - now));
       const double share = std::chrono::duration<double>(cluster_->time().now().mono - Instant()) / total_;
-      if (options_.go_on && !options_.go_on(std::min(share, 1.0))) return false;
-      if (cluster_->time().now().mono - looked_ < kLookEvery) continue;
-      looked_ = cluster_->time().now().mono;
-      cluster_->invariants().look(cluster_->time().now());
+      if (options_.should_continue && !options_.should_continue(std::min(share, 1.0))) return false;
+      if (cluster_->time().now().mono - checked_ < kCheckEvery) continue;
+      checked_ = cluster_->time().now().mono;
+      cluster_->invariants().check(cluster_->time().now());
     }
     return true;
   }
 
   /// Objects that are not at rest in time are violations.
-  bool come_to_rest(Duration within) {
+  bool wait_for_rest(Duration within) {
     if (!advance(kRepairs)) return false;
     heal_everything(*cluster_);
     const Instant deadline = cluster_->time().now().mono + within;
@@ -176,7 +177,7 @@ class Playing {
       unrest = unrest_of(*cluster_);
     } while (!unrest.empty() && cluster_->time().now().mono < deadline);
     for (const Unrest& each : unrest) {
-      cluster_->invariants().violate({Property::kComesToRest, std::string(each.subject)}, cluster_->time().now(),
+      cluster_->invariants().violate({Property::kReachesRest, std::string(each.subject)}, cluster_->time().now(),
                                      each.text);
     }
     return true;
@@ -221,23 +222,24 @@ class Playing {
   RunOutcome finish(bool whole) {
     RunOutcome outcome = std::move(outcome_);
     outcome.scenario = scenario_.name;
+    outcome.story = scenario_.story;
     outcome.seed = options_.seed;
     outcome.interrupted = !whole;
     outcome.left_out = inventory_.left_out;
     tally_->finish(outcome);
-    cluster_->invariants().look(cluster_->time().now());
+    cluster_->invariants().check(cluster_->time().now());
     outcome.violations = cluster_->invariants().violations();
     for (const Property each : cluster_->invariants().violated()) outcome.violated.emplace_back(name_of(each));
     outcome.kinds_of_violations = cluster_->invariants().kinds_of_violations();
     outcome.trace_hash = cluster_->world().trace().text();
     outcome.writes = cluster_->world().trace().writes();
     outcome.messages = cluster_->network().messages();
-    for (const Expectation& each : scenario_.expectations) outcome.expectations.push_back(judge(each, outcome));
+    for (const Expectation& each : scenario_.expectations) outcome.expectations.push_back(evaluate(each, outcome));
     return outcome;
   }
 
   const Scenario& scenario_;
-  const PlayOptions& options_;
+  const RunOptions& options_;
   Inventory inventory_;
   RunOutcome outcome_;
   std::map<std::string, std::string> uids_;  // "ReplicaSet/default/web"
@@ -245,13 +247,13 @@ class Playing {
   std::unique_ptr<Tally> tally_;
   std::unique_ptr<EventActions> actions_;
   Duration total_{};
-  Instant looked_{};
+  Instant checked_{};
 };
 
 }  // namespace
 
-RunOutcome play(const Scenario& scenario, const PlayOptions& options) {
-  return Playing(scenario, options).run();
+RunOutcome run_scenario(const Scenario& scenario, const RunOptions& options) {
+  return ScenarioRun(scenario, options).run();
 }
 
 }  // namespace spillway::sim

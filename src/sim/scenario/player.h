@@ -12,15 +12,15 @@
 
 namespace spillway::sim {
 
-struct PlayOptions {
+struct RunOptions {
   std::uint64_t seed = 1;
   RunObserver* observer = nullptr;  // null: not observed
   /// Asked every virtual second with the share that is done, 0 to 1; false: the run ends there, interrupted.
-  std::function<bool(double share)> go_on;
+  std::function<bool(double share)> should_continue;
   /// Lines of every engine, each with its virtual time as the field t_s; null: none.
   telemetry::Log::Sink log = {};
 };
 
-RunOutcome play(const Scenario& scenario, const PlayOptions& options);
+RunOutcome run_scenario(const Scenario& scenario, const RunOptions& options);
 
 }  // namespace spillway::sim

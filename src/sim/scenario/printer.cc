@@ -180,7 +180,7 @@ std::string scenario_yaml(const Scenario& scenario) {
   if (const Json faults = faults_json(scenario.faults); !faults.if_object()->empty())
     append_member("faults", faults, out);
   if (scenario.no_surplus) append_member("surplus", Json("never"), out);
-  append_member("settle", Json(api::format_duration(scenario.settle)), out);
+  append_member("settle", Json(api::format_duration(scenario.timeline_delay)), out);
   append_member("duration", Json(api::format_duration(scenario.duration)), out);
   if (scenario.rest) append_member("rest", Json(api::format_duration(*scenario.rest)), out);
   Json timeline = Json::array();

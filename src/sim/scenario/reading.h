@@ -21,7 +21,7 @@ Result<std::optional<Duration>> read_duration(const yaml::Place& place, std::str
 Result<std::optional<Bytes>> read_bytes(const yaml::Place& place, std::string_view name);
 /// "5Mi/s" or "5Mi".
 Result<std::optional<Bytes>> read_rate(const yaml::Place& place, std::string_view name);
-/// A number within these bounds, with a fraction or without.
+/// Parses a number within these bounds, with or without a fraction.
 Result<std::optional<double>> read_fraction(const yaml::Place& place, std::string_view name, double least, double most);
 /// The quantity of a request or a limit, as written; empty where the member is missing.
 Result<std::string> read_quantity(const yaml::Place& place, std::string_view name);

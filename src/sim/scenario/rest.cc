@@ -11,7 +11,7 @@
 namespace spillway::sim {
 namespace {
 
-void look_at_nodes(const Cluster& cluster, std::vector<Unrest>& unrest) {
+void check_nodes(const Cluster& cluster, std::vector<Unrest>& unrest) {
   for (const auto& [name, node] : cluster.world().nodes()) {
     if (!is_ready(node)) unrest.push_back({"Node", fmt::format("node {} is not ready", name)});
     for (const api::Taint& taint : node.spec.taints)
@@ -20,8 +20,8 @@ void look_at_nodes(const Cluster& cluster, std::vector<Unrest>& unrest) {
   if (cluster.world().nodes().size() != cluster.node_count()) unrest.push_back({"Node", "a node is missing"});
 }
 
-void look_at_replica_sets(const Cluster& cluster, const std::map<std::string, std::int64_t>& running,
-                          std::vector<Unrest>& unrest) {
+void check_replica_sets(const Cluster& cluster, const std::map<std::string, std::int64_t>& running,
+                        std::vector<Unrest>& unrest) {
   for (const auto& [key, set] : cluster.world().replica_sets()) {
     const auto found = running.find(set.metadata.uid);
     const std::int64_t count = found == running.end() ? 0 : found->second;
@@ -31,7 +31,7 @@ void look_at_replica_sets(const Cluster& cluster, const std::map<std::string, st
 }
 
 /// Checks that all pods of a Deployment are there and have its template.
-void look_at_deployments(const Cluster& cluster, std::vector<Unrest>& unrest) {
+void check_deployments(const Cluster& cluster, std::vector<Unrest>& unrest) {
   for (const auto& [key, deployment] : cluster.world().deployments()) {
     const api::DeploymentStatus& status = deployment.status;
     if (status.observed_generation == deployment.metadata.generation && status.replicas == deployment.replicas &&
@@ -63,7 +63,7 @@ void heal_everything(Cluster& cluster) {
   for (std::size_t i = 0; i < cluster.node_count(); ++i) {
     cluster.restart_node(i);
     cluster.heal_node(i);
-    cluster.mend_link_of(i);
+    cluster.restore_link_of(i);
     cluster.machine(i)->let_all_end();
     cluster.machine(i)->slow_disk({});
   }
@@ -92,7 +92,7 @@ void resume_rollouts(Cluster& cluster) {
 
 std::vector<Unrest> unrest_of(const Cluster& cluster) {
   std::vector<Unrest> unrest;
-  look_at_nodes(cluster, unrest);
+  check_nodes(cluster, unrest);
   for (const std::string& ns : cluster.world().tenants().ending())
     unrest.push_back({"Namespace", fmt::format("namespace {} is still being deleted", ns)});
   std::map<std::string, std::int64_t> running;  // by uid of the ReplicaSet
@@ -105,8 +105,8 @@ std::vector<Unrest> unrest_of(const Cluster& cluster) {
     const api::OwnerReference* const owner = api::controller_of(pod.metadata);
     if (owner != nullptr && !pod.metadata.deletion_timestamp) ++running[owner->uid];
   }
-  look_at_replica_sets(cluster, running, unrest);
-  look_at_deployments(cluster, unrest);
+  check_replica_sets(cluster, running, unrest);
+  check_deployments(cluster, unrest);
   for (std::size_t i = 0; i < cluster.node_count(); ++i) {
     for (const auto& [uid, pod] : cluster.running_on(i)) {
       if (should_run.erase(uid) == 0)

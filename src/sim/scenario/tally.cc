@@ -51,7 +51,7 @@ Tally::Tally(Cluster& cluster) : cluster_(cluster) {
     } else {
       return;
     }
-    settle();
+    update_well_since();
   });
 }
 
@@ -59,20 +59,20 @@ void Tally::begin() {
   began_ = cluster_.time().now().mono;
   disturbed_at_ = *began_;
   well_since_.reset();
-  settle();
+  update_well_since();
 }
 
 void Tally::disturb() {
   disturbed_at_ = cluster_.time().now().mono;
   well_since_.reset();
-  settle();
+  update_well_since();
 }
 
 Duration Tally::since_beginning() const {
   return cluster_.time().now().mono - *began_;
 }
 
-void Tally::settle() {
+void Tally::update_well_since() {
   if (!unwell_.empty()) {
     well_since_.reset();
   } else if (!well_since_) {
@@ -90,7 +90,7 @@ void Tally::happen(Happening happening) {
   seen_.happenings.push_back(std::move(happening));
 }
 
-void Tally::note(HappeningKind kind, const api::Pod& pod, std::string reason) {
+void Tally::record(HappeningKind kind, const api::Pod& pod, std::string reason) {
   happen({.kind = kind,
           .object = fmt::format("{}/{}", pod.metadata.ns, pod.metadata.name),
           .node = pod.spec.node_name,
@@ -136,20 +136,20 @@ void Tally::on_pod(const std::string& ns, const std::string& name, bool there) {
   const api::Pod& pod = found->second;
   const std::string& uid = pod.metadata.uid;
   if (pod.status.phase == "Failed" && pod.status.reason == "Evicted" && evicted_.insert(uid).second) {
-    note(HappeningKind::kEvicted, pod, pod.status.message);
+    record(HappeningKind::kEvicted, pod, pod.status.message);
   }
   if (pod.metadata.deletion_timestamp && deleted_.insert(uid).second) {
-    note(HappeningKind::kDeleted, pod, reason_of_deletion(pod));
+    record(HappeningKind::kDeleted, pod, reason_of_deletion(pod));
   }
   if (is_unplaced(pod) && unplaced_.insert(uid).second) {
-    note(HappeningKind::kUnplaced, pod, api::find_condition(pod.status.conditions, "PodScheduled")->message);
+    record(HappeningKind::kUnplaced, pod, api::find_condition(pod.status.conditions, "PodScheduled")->message);
   }
   for (const api::ContainerStatus& container : pod.status.container_statuses) {
     const auto& ended = container.state.terminated ? container.state.terminated : container.last_state.terminated;
     if (!ended || ended->reason != "OOMKilled") continue;
     const auto number = container.restart_count + (container.state.terminated ? 1 : 0);
     if (killed_.emplace(uid + "/" + container.name, number).second) {
-      note(HappeningKind::kOomKill, pod, fmt::format("container {} was killed by the kernel", container.name));
+      record(HappeningKind::kOomKill, pod, fmt::format("container {} was killed by the kernel", container.name));
     }
   }
   const bool well = has_finished(pod) || (pod.status.phase == "Running" && !pod.metadata.deletion_timestamp);

@@ -13,10 +13,10 @@ namespace spillway::sim {
 
 class Tally {
  public:
-  /// Listens to `cluster` from now on; both live as long.
+  /// Observes `cluster` from now on; both must live equally long.
   explicit Tally(Cluster& cluster);
 
-  /// Begins to record happenings; their times count from now.
+  /// Begins to record events; their times count from now.
   void begin();
 
   /// An event has ended: recovery before it does not count.
@@ -38,9 +38,9 @@ class Tally {
   void on_pod(const std::string& ns, const std::string& name, bool there);
   void on_replica_set(const std::string& key);
   void on_deployment(const std::string& key);
-  void note(HappeningKind kind, const api::Pod& pod, std::string reason);
+  void record(HappeningKind kind, const api::Pod& pod, std::string reason);
   void happen(Happening happening);
-  void settle();
+  void update_well_since();
   Duration since_beginning() const;
 
   Cluster& cluster_;

@@ -140,7 +140,7 @@ Result<Action> read_api_server(const Place& place) {
   return SlowApiServer{*slow};
 }
 
-/// Reads the members that choose pods; the caller has checked that there are no others.
+/// Parses the members that choose pods; the caller has checked that no others exist.
 Result<PodChoice> read_pod_choice(const Place& place) {
   PodChoice choice;
   SPILLWAY_TRY(pods, place.optional_text("pods"));
@@ -211,7 +211,7 @@ Result<Action> read_images(const Place& place, const Machines& machines) {
   return KeepImages{nodes, *to, undeletable.value_or(false)};
 }
 
-/// Other settings of evictions for some nodes, validated as agents do.
+/// Parses other eviction settings for some nodes, and validates them as an agent does.
 Result<Action> read_thresholds(const Place& place, const Machines& machines) {
   static constexpr std::array<std::string_view, 6> kSettings = {"evictionHard",
                                                                 "evictionSoft",

@@ -136,7 +136,8 @@ std::vector<Edit> edits_of_time(Scenario& scenario) {
   std::vector<Edit> edits{[](Scenario& s) { s.rest.reset(); }, [](Scenario& s) { s.no_surplus = false; }};
   if (end < scenario.duration) edits.emplace_back([end](Scenario& s) { s.duration = end; });
   if (half > Duration::zero()) edits.emplace_back([half](Scenario& s) { set_duration(s, half); });
-  if (scenario.settle > seconds(5)) edits.emplace_back([](Scenario& s) { s.settle = s.settle / 2; });
+  if (scenario.timeline_delay > seconds(5))
+    edits.emplace_back([](Scenario& s) { s.timeline_delay = s.timeline_delay / 2; });
   for (std::size_t i = 0; i < scenario.timeline.size(); ++i) {
     edits.emplace_back([i](Scenario& s) {
       if (i < s.timeline.size() && s.timeline[i].lasts) s.timeline[i].lasts = *s.timeline[i].lasts / 2;
@@ -167,7 +168,7 @@ class Minimising {
   }
 
  private:
-  /// Takes the candidate if it differs from the best one, can be parsed, and fails.
+  /// Keeps the candidate if it differs from the best one, can be parsed, and fails.
   bool accept(const Scenario& candidate) {
     if (runs_ >= runs_max_) return false;
     std::string text = scenario_yaml(candidate);

@@ -17,7 +17,7 @@ namespace {
 
 using api::Json;
 
-constexpr Duration kSettle = seconds(20);
+constexpr Duration kTimelineDelay = seconds(20);
 constexpr Duration kBreakingTime = seconds(100);
 constexpr Duration kEventsUntil = seconds(85);
 constexpr Duration kRest = minutes(10);
@@ -29,7 +29,7 @@ class Drawing {
       : rng_(Rng(seed).fork("swarm")), rollouts_(Rng(seed).fork("rollouts")), agents_(Rng(seed).fork("agents")) {
     plan_.name = fmt::format("seed-{}", seed);
     plan_.seed = seed;
-    plan_.settle = kSettle;
+    plan_.timeline_delay = kTimelineDelay;
     plan_.duration = kBreakingTime;
     plan_.rest = kRest;
   }
@@ -59,7 +59,7 @@ class Drawing {
 
   void draw_cluster() {
     GeneratedCluster cluster;
-    const std::int64_t size = one_in(8) ? 3 : 1;  // one draw a statement: their order is that of the lines
+    const std::int64_t size = one_in(8) ? 3 : 1;  // one draw per statement, so that the order of draws is defined
     cluster.nodes = 3 + below(5) * size;
     cluster.zones = 1 + below(3);
     cluster.pods_per_node = 0;
@@ -307,7 +307,7 @@ class Drawing {
     add(DeleteObject{.kind = "Namespace", .name = name, .place = {}}, at);
   }
 
-  /// Several servers give addresses and ports out at the same time.
+  /// Draws several servers that allocate addresses and ports at the same time.
   void draw_services() {
     for (int i = 0; i < 6; ++i) {
       const std::string name = fmt::format("front-{}", rng_.below(12));

@@ -65,7 +65,8 @@ std::move_only_function<void()> VirtualTime::take(const EventId& id) {
 
 void VirtualTime::cancel(const EventId& id) {
   if (!is_live(id)) return;
-  const std::move_only_function<void()> cancelled = take(id);  // destroyed last: its captures may set or cancel others
+  // destroyed last, because its captures may set or cancel other events
+  const std::move_only_function<void()> cancelled = take(id);
   tidy();
 }
 

@@ -18,7 +18,7 @@ class VirtualTime {
  public:
   struct EventId {
     Instant due;
-    std::uint64_t number = 0;  // in the order they were set
+    std::uint64_t number = 0;  // in the order in which events are set
     std::size_t slot = 0;
 
     friend auto operator<=>(const EventId&, const EventId&) = default;
@@ -40,7 +40,7 @@ class VirtualTime {
   /// Runs everything due up to and including `end`, then sets the time to `end`.
   void run_until(Instant end);
 
-  /// Runs the next event alone, if it is due at `latest` or before; false: there is none.
+  /// Runs the next event, if it is due at `latest` or before; false: there is none.
   bool run_next(Instant latest);
 
   /// When the next event is due, or earlier, if that one was cancelled; nullopt: there is none.
@@ -61,12 +61,12 @@ class VirtualTime {
   bool is_live(const EventId& id) const { return slots_[id.slot].number == id.number; }
 
   std::move_only_function<void()> take(const EventId& id);
-  /// Forgets cancelled entries once they are the most.
+  /// Drops cancelled entries once they are the majority.
   void tidy();
 
   std::uint64_t last_number_ = 0;
   std::uint64_t events_run_ = 0;
-  std::vector<EventId> queue_;  // a heap, the next event in front; cancelled ones stay until their turn
+  std::vector<EventId> queue_;  // a heap with the next event in front; cancelled events stay until they are due
   std::vector<Slot> slots_;
   std::vector<std::size_t> free_slots_;
 };

@@ -91,7 +91,7 @@ void EtcdCalls::attempt(std::shared_ptr<Call<Request, Answer>> call) {
 
 template <typename Request, typename Answer>
 void EtcdCalls::on_failure(std::shared_ptr<Call<Request, Answer>> call, EtcdFailure failure) {
-  const EtcdVerdict verdict = judge(failure);
+  const EtcdVerdict verdict = classify(failure);
   call->uncertain = call->uncertain || verdict == EtcdVerdict::kUnknown;
   if (verdict == EtcdVerdict::kNotDone || verdict == EtcdVerdict::kUnknown)
     avoided_until_[call->member] = transport_.now() + kAvoidedFor;
@@ -106,13 +106,11 @@ void EtcdCalls::on_failure(std::shared_ptr<Call<Request, Answer>> call, EtcdFail
   const Instant now = transport_.now();
   if (!complained_ || now - *complained_ >= kComplainEvery) {
     complained_ = now;
-    log_.warning("a member of etcd does not answer; others are asked",
+    log_.warning("a member of etcd does not answer; others are called",
                  {{"member", call->member}, {"members", transport_.members()}, {"error", failure.message}});
   }
   call->member = healthy_after(call->member);
-  transport_.after(pause, [this, alive = std::weak_ptr(alive_), call = std::move(call)]() mutable {
-    if (!alive.expired()) attempt(std::move(call));
-  });
+  transport_.after(pause, alive_.guard([this, call = std::move(call)]() mutable { attempt(std::move(call)); }));
 }
 
 /// The next one that has answered lately; the next one, if none has.
@@ -125,7 +123,7 @@ std::size_t EtcdCalls::healthy_after(std::size_t member) const {
   return (member + 1) % members;
 }
 
-/// The pause before the next attempt; none before every member has been asked once.
+/// The pause before the next attempt; none before every member was tried once.
 Duration EtcdCalls::pause_after(std::size_t attempts) {
   const std::size_t rounds = attempts / transport_.members();
   if (rounds == 0 || attempts % transport_.members() != 0) return {};

@@ -3,6 +3,7 @@
 // spec "etcd as the store", 3, 5.3, 8.2; its deadline outlasts etcd's own of 7 s, so that etcd's verdict arrives.
 #pragma once
 
+#include "base/alive.h"
 #include "base/rng.h"
 #include "store/etcd/etcd_failure.h"
 #include "store/etcd/etcd_metrics.h"
@@ -37,7 +38,7 @@ class EtcdCalls {
   void range(EtcdRange range, Duration at_most, Done<EtcdRangeAnswer> done);
   void txn(EtcdTxn txn, Repeat repeat, Duration at_most, Done<EtcdTxnAnswer> done);
   void compact(Revision revision, Duration at_most, Done<Revision> done);
-  /// A lease that etcd granted without an answer ends by itself.
+  /// Grants a lease. One that etcd granted without an answer expires by itself.
   void grant(Duration life, Duration at_most, Done<EtcdLease> done);
 
  private:
@@ -59,7 +60,7 @@ class EtcdCalls {
   Rng rng_;
   std::size_t next_member_;
   std::vector<Instant> avoided_until_;  // by member
-  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  Alive alive_;
 };
 
 }  // namespace spillway::store

@@ -50,7 +50,7 @@ bool has(std::string_view text, std::string_view part) {
 
 }  // namespace
 
-EtcdVerdict judge(const EtcdFailure& failure) {
+EtcdVerdict classify(const EtcdFailure& failure) {
   for (const Words& known : kKnown)
     if (has(failure.message, known.text)) return known.verdict;
   if (failure.code == kDataLoss) return EtcdVerdict::kCorrupt;
@@ -71,7 +71,7 @@ bool is_lease_gone(const EtcdFailure& failure) {
 
 Error error_of(const EtcdFailure& failure) {
   const auto code = [&] {
-    switch (judge(failure)) {
+    switch (classify(failure)) {
       case EtcdVerdict::kCompacted:
         return ErrorCode::kExpired;
       case EtcdVerdict::kFuture:

@@ -10,16 +10,16 @@ namespace spillway::store {
 enum class EtcdVerdict {
   kCompacted,  // the revision was compacted
   kFuture,     // the revision is still in the future
-  kNoSpace,    // not done: its database is full
+  kNoSpace,    // the write was refused: the database is full
   kBusy,       // not done: too many requests
   kTooLarge,   // not done
   kDenied,     // not done: wrong or missing credentials
-  kCorrupt,    // the members hold different data: none of it may be trusted
-  kNotDone,    // another member may do it
+  kCorrupt,    // the members hold different data, so none of it can be trusted
+  kNotDone,    // not done; another member may do it
   kUnknown,    // the request may have been executed, or may be later
 };
 
-EtcdVerdict judge(const EtcdFailure& failure);
+EtcdVerdict classify(const EtcdFailure& failure);
 
 /// True if the token of the call has expired, or is unknown to the member.
 bool is_token_gone(const EtcdFailure& failure);

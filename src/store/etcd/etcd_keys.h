@@ -15,7 +15,7 @@ class EtcdKeys {
   EtcdKeys(std::string root, std::string prefix) : root_(std::move(root)), prefix_(std::move(prefix)) {}
 
   std::string in_etcd(std::string_view key) const;
-  /// nullopt: it is none of ours.
+  /// The store's key for a key of etcd; nullopt: outside the prefix.
   std::optional<std::string> in_port(std::string_view key) const;
 
  private:

@@ -11,8 +11,8 @@ EtcdMetrics::EtcdMetrics(telemetry::Registry* registry, std::string_view store) 
   uncertain = counter("spillway_etcd_uncertain_writes_total",
                       "Writes that were answered with 504, because their outcome is unknown");
   watch_resumes = counter("spillway_etcd_watch_resumes_total", "Watches begun again where they had ended");
-  watch_repeats = counter("spillway_etcd_watch_repeats_total", "Events that came again and were dropped");
-  watch_gaps = counter("spillway_etcd_watch_gaps_total", "Revisions that a watch left out");
+  watch_repeats = counter("spillway_etcd_watch_repeats_total", "Repeated events that were dropped");
+  watch_gaps = counter("spillway_etcd_watch_gaps_total", "Revisions that were missing in a watch");
   constexpr std::string_view kRevision = "spillway_store_revision";
   constexpr std::string_view kNewest = "The newest revision";
   revision =

@@ -12,7 +12,7 @@ struct EtcdMetrics {
   EtcdMetrics(telemetry::Registry* registry, std::string_view store);
 
   telemetry::Counter repeats;    // calls repeated at another member or later
-  telemetry::Counter uncertain;  // writes whose outcome stays unknown
+  telemetry::Counter uncertain;  // writes whose outcome is unknown
   telemetry::Counter watch_resumes;
   telemetry::Counter watch_repeats;
   telemetry::Counter watch_gaps;

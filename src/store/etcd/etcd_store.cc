@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kFirstPage = 500;
 constexpr std::size_t kLargestPage = 10'000;
 constexpr std::size_t kPageBytes = std::size_t{16} * 1024 * 1024;
-constexpr int kCreateAttempts = 3;  // for a key that exists and is gone by turns
+constexpr int kCreateAttempts = 3;  // for a key that other servers create and delete in turn
 
 Error too_busy(std::size_t waiting) {
   return make_error(ErrorCode::kTooManyRequests, "the store is busy: {} operations are waiting", waiting);
@@ -42,7 +42,7 @@ struct EtcdStore::RangeJob {
   Completion<RangeResult> done;
   RangeResult result;
   std::string first;  // key in etcd
-  std::string next;   // the same
+  std::string next;   // first key of the next page
   std::optional<Revision> at;
   std::size_t page = kFirstPage;
   std::size_t bytes = 0;
@@ -71,14 +71,12 @@ Revision EtcdStore::revision() const {
 
 template <typename T>
 void EtcdStore::complete(Result<T> result, Completion<T> done) {
-  post_([alive = std::weak_ptr(alive_), done = std::move(done), result = std::move(result)]() mutable {
-    if (!alive.expired()) done(std::move(result));
-  });
+  post_(alive_.guard([done = std::move(done), result = std::move(result)]() mutable { done(std::move(result)); }));
 }
 
 // Answers wait until the revisions in them are delivered.
 
-void EtcdStore::note(Revision present) {
+void EtcdStore::record_revision(Revision present) {
   seen_ = std::max(seen_, present);
   metrics_.revision.set(static_cast<double>(seen_.number()));
 }
@@ -88,15 +86,14 @@ void EtcdStore::hold(Revision until, std::move_only_function<void()> act) {
   if (watches_.empty() || revision() >= until) return act();
   const std::uint64_t id = ++last_held_;
   held_.emplace(until, Held{id, std::move(act)});
-  transport_->after(kHeldMax, [this, alive = std::weak_ptr(alive_), id, until] {
-    if (alive.expired()) return;
+  transport_->after(kHeldMax, alive_.guard([this, id, until] {
     const auto [first, last] = held_.equal_range(until);
     const auto late = std::find_if(first, last, [id](const auto& each) { return each.second.id == id; });
     if (late == last) return;
     Held held = std::move(late->second);
     held_.erase(late);
     held.act();
-  });
+  }));
 }
 
 void EtcdStore::release() {
@@ -108,13 +105,13 @@ void EtcdStore::release() {
 }
 
 void EtcdStore::on_watch_delivered(Revision revision) {
-  note(revision);
+  record_revision(revision);
   release();
 }
 
 /// The error for the caller; also records why the store refuses, for its health checks.
 Error EtcdStore::failed(const Failure& failure) {
-  const EtcdVerdict verdict = judge(failure);
+  const EtcdVerdict verdict = classify(failure);
   full_ = full_ || verdict == EtcdVerdict::kNoSpace;
   if (full_)
     refusing_ = called() + " is out of space: compact it, defragment each member, then disarm the alarm";
@@ -126,7 +123,7 @@ Error EtcdStore::failed(const Failure& failure) {
   return error;
 }
 
-/// The name of this etcd in messages.
+/// Name of this etcd in messages.
 std::string EtcdStore::called() const {
   return options_.name.empty() ? "etcd" : "the etcd of " + options_.name;
 }
@@ -191,8 +188,8 @@ void EtcdStore::refuse(const std::shared_ptr<WriteJob>& job, const Failure& fail
 }
 
 void EtcdStore::on_txn(const std::shared_ptr<WriteJob>& job, EtcdTxnAnswer done) {
-  note(done.present);
-  full_ = full_ && !job->write.value;  // a full one still deletes
+  record_revision(done.present);
+  full_ = full_ && !job->write.value;  // deletions succeed in a full store, too
   if (!full_) refusing_.reset();
   // etcd finds that an absent key has mod_revision 0, and deletes none.
   const bool committed = done.succeeded && (job->write.value || done.deleted > 0);
@@ -203,7 +200,7 @@ void EtcdStore::on_txn(const std::shared_ptr<WriteJob>& job, EtcdTxnAnswer done)
     return answer(job, std::move(result));
   }
   if (!done.succeeded && job->creates()) return on_exists(job);
-  settle(job, std::move(done.entry), done.present);
+  on_not_committed(job, std::move(done.entry), done.present);
 }
 
 /// Reads the key of a creation that was refused, or may have been carried out. If the key is gone by then, a creation
@@ -211,15 +208,15 @@ void EtcdStore::on_txn(const std::shared_ptr<WriteJob>& job, EtcdTxnAnswer done)
 void EtcdStore::on_exists(const std::shared_ptr<WriteJob>& job) {
   calls_.range(key_alone(job->txn.key), kCallMax, [this, job](std::expected<EtcdRangeAnswer, Failure> found, bool) {
     if (!found) return refuse(job, found.error());
-    note(found->present);
+    record_revision(found->present);
     if (found->entries.empty() && !job->uncertain && job->attempts < kCreateAttempts) return try_write(job);
-    settle(job, found->entries.empty() ? std::nullopt : std::optional(std::move(found->entries.front())),
-           found->present);
+    on_not_committed(job, found->entries.empty() ? std::nullopt : std::optional(std::move(found->entries.front())),
+                     found->present);
   });
 }
 
 /// Answers a write that its last attempt did not carry out. An earlier attempt without an answer may have done it.
-void EtcdStore::settle(const std::shared_ptr<WriteJob>& job, std::optional<Entry> found, Revision present) {
+void EtcdStore::on_not_committed(const std::shared_ptr<WriteJob>& job, std::optional<Entry> found, Revision present) {
   if (found) found->key = job->write.key;
   WriteResult result{.committed = false, .revision = present, .current = std::move(found)};
   if (!job->uncertain) return answer(job, std::move(result));
@@ -314,7 +311,7 @@ void EtcdStore::next_page(const std::shared_ptr<RangeJob>& job) {
       if (beyond) answer->count = 0;
       return on_page(job, *std::move(answer));
     }
-    const bool compacted = judge(answer.error()) == EtcdVerdict::kCompacted;
+    const bool compacted = classify(answer.error()) == EtcdVerdict::kCompacted;
     if (compacted && !job->range.at && !std::exchange(job->again, true)) {  // took too long: from the beginning
       job->at.reset();
       job->next = job->first;
@@ -339,7 +336,7 @@ void EtcdStore::learn_compacted(std::move_only_function<void()> then) {
 }
 
 void EtcdStore::on_page(const std::shared_ptr<RangeJob>& job, EtcdRangeAnswer page) {
-  note(page.present);
+  record_revision(page.present);
   if (!full_) refusing_.reset();
   if (!job->at) job->at = page.present;
   const std::size_t got = page.entries.size();
@@ -364,9 +361,9 @@ void EtcdStore::on_page(const std::shared_ptr<RangeJob>& job, EtcdRangeAnswer pa
 
 WatchId EtcdStore::watch(std::string prefix, Revision after, Watcher& watcher) {
   const WatchId id = ++last_watch_;
-  auto watch =
-      std::make_shared<EtcdWatch>(*transport_, keys_, metrics_, options_.log, rng_.fork(fmt::format("watch {}", id)),
-                                  *this, EtcdWatch::Wanted{std::move(prefix), after, watcher, options_.tells_previous});
+  auto watch = std::make_shared<EtcdWatch>(
+      *transport_, keys_, metrics_, options_.log, rng_.fork(fmt::format("watch {}", id)), *this,
+      EtcdWatch::Wanted{std::move(prefix), after, watcher, options_.carries_previous});
   watches_.emplace(id, watch);
   if (after >= compacted_) {
     watch->begin();
@@ -384,9 +381,7 @@ void EtcdStore::unwatch(WatchId id) {
   found->second->close();
   watches_.erase(found);
   if (held_.empty()) return;
-  post_([this, alive = std::weak_ptr(alive_)] {
-    if (!alive.expired()) release();
-  });
+  post_(alive_.guard([this] { release(); }));
 }
 
 void EtcdStore::on_watch_over(EtcdWatch& watch, const Error& error) {
@@ -413,8 +408,8 @@ void EtcdStore::compact(Revision revision, Completion<Revision> done) {
   calls_.txn(std::move(turn), EtcdCalls::Repeat::kAlways, kCallMax,
              [this, revision, done = std::move(done)](std::expected<EtcdTxnAnswer, Failure> answer, bool) mutable {
                if (!answer) return done(failed(answer.error()));
-               note(answer->present);
-               if (!answer->succeeded) {  // another server has its turn
+               record_revision(answer->present);
+               if (!answer->succeeded) {  // another server holds the lock
                  compactions_ = answer->entry ? static_cast<std::int64_t>(answer->entry->version) : 0;
                  return done(compacted_);
                }
@@ -427,9 +422,9 @@ void EtcdStore::compact_now(Revision revision, Completion<Revision> done) {
   if (revision <= compacted_) return complete<Revision>(compacted_, std::move(done));
   calls_.compact(revision, kCallMax,
                  [this, done = std::move(done)](std::expected<Revision, Failure> answer, bool) mutable {
-                   if (!answer && judge(answer.error()) != EtcdVerdict::kCompacted)
-                     return done(judge(answer.error()) == EtcdVerdict::kFuture ? error_of(answer.error())
-                                                                               : failed(answer.error()));
+                   if (!answer && classify(answer.error()) != EtcdVerdict::kCompacted)
+                     return done(classify(answer.error()) == EtcdVerdict::kFuture ? error_of(answer.error())
+                                                                                  : failed(answer.error()));
                    if (answer) on_compaction_seen(*answer);
                    done(compacted_);
                  });
@@ -460,7 +455,7 @@ void EtcdStore::ask_barrier() {
           return;
         }
         refusing_.reset();
-        note(found->present);
+        record_revision(found->present);
         hold(found->present, [this, until = found->present, waiting = std::move(waiting)]() mutable {
           const bool reached = watches_.empty() || revision() >= until;
           for (Completion<Revision>& done : waiting) {

@@ -5,6 +5,7 @@
 // kHeldMax. Source: spec "etcd as the store", 3 to 6; docs/adr/0016-etcd.md.
 #pragma once
 
+#include "base/alive.h"
 #include "store/etcd/etcd_calls.h"
 #include "store/etcd/etcd_keys.h"
 #include "store/etcd/etcd_leases.h"
@@ -31,11 +32,11 @@ struct EtcdOptions {
   StoreLimits limits{.value_bytes_max = kEtcdValueBytesMax};
   std::string name;                  // in metrics and refusals, if it is one of several; empty: it is the main one
   std::string root = "/registry";    // the prefix of the port's keys
-  std::string prefix = "/registry";  // the prefix that takes its place in etcd
+  std::string prefix = "/registry";  // prefix of the keys in etcd, in place of /registry
   /// Compaction as upstream agrees on it: of all API servers of one etcd one does it at a time.
   bool agrees_on_compaction = true;
   /// Changes carry the state before them (Change::previous), which costs etcd a read for each.
-  bool tells_previous = false;
+  bool carries_previous = false;
   Duration lease_reuse = EtcdLeases::kReuse;
   std::uint64_t seed = 0;
   telemetry::Log log;
@@ -91,7 +92,7 @@ class EtcdStore final : public Store, public EtcdWatch::Owner {
   void on_txn(const std::shared_ptr<WriteJob>& job, EtcdTxnAnswer answer);
   void refuse(const std::shared_ptr<WriteJob>& job, const Failure& failure);
   void on_exists(const std::shared_ptr<WriteJob>& job);
-  void settle(const std::shared_ptr<WriteJob>& job, std::optional<Entry> found, Revision present);
+  void on_not_committed(const std::shared_ptr<WriteJob>& job, std::optional<Entry> found, Revision present);
   Result<WriteResult> what_became_of(const WriteJob& job, WriteResult refused);
   void answer(const std::shared_ptr<WriteJob>& job, Result<WriteResult> result);
   void next_page(const std::shared_ptr<RangeJob>& job);
@@ -102,7 +103,7 @@ class EtcdStore final : public Store, public EtcdWatch::Owner {
 
   Error failed(const Failure& failure);
   std::string called() const;
-  void note(Revision present);
+  void record_revision(Revision present);
   void hold(Revision until, std::move_only_function<void()> act);
   void release();
 
@@ -120,7 +121,7 @@ class EtcdStore final : public Store, public EtcdWatch::Owner {
   Rng rng_;
   EtcdCalls calls_;
   EtcdLeases leases_;
-  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  Alive alive_;
   std::size_t pending_ = 0;
   std::size_t pending_bytes_ = 0;
 

@@ -37,9 +37,9 @@ EtcdWatch::EtcdWatch(EtcdTransport& transport, const EtcdKeys& keys, EtcdMetrics
       member_(rng_.below(transport.members())) {}
 
 void EtcdWatch::begin() {
-  heard_ = transport_.now();
+  received_at_ = transport_.now();
   open();
-  later(kQuietMax, &EtcdWatch::look_for_quiet);
+  later(kQuietMax, &EtcdWatch::check_for_silence);
 }
 
 void EtcdWatch::close() {
@@ -59,7 +59,7 @@ void EtcdWatch::open() {
   stream_ = transport_.watch(member_, Revision(delivered_.number() + 1), wanted_.previous, *this);
 }
 
-/// Resumes the watch where it ended, at the next member; at once for the first time.
+/// Resumes the watch at the next member; the first time at once.
 void EtcdWatch::resume() {
   stream_.reset();
   metrics_.watch_resumes.add();
@@ -79,9 +79,9 @@ void EtcdWatch::on_watch_broken(const EtcdFailure& why) {
 }
 
 void EtcdWatch::on_watch_message(EtcdWatchMessage message) {
-  const auto self = shared_from_this();  // the watcher may let it go
+  const auto self = shared_from_this();  // the watcher may release its reference
   if (closed_) return;
-  heard_ = transport_.now();
+  received_at_ = transport_.now();
   if (message.canceled) {
     if (message.compacted == Revision()) {
       log_.warning("etcd has ended a watch", {{"member", member_}, {"reason", message.reason}});
@@ -144,25 +144,25 @@ void EtcdWatch::on_gap(Revision next) {
   resume();
 }
 
-void EtcdWatch::look_for_quiet() {
-  if (transport_.now() - heard_ >= kQuietMax) ask_whether_behind();
-  later(kQuietMax, &EtcdWatch::look_for_quiet);
+void EtcdWatch::check_for_silence() {
+  if (transport_.now() - received_at_ >= kQuietMax) ask_whether_behind();
+  later(kQuietMax, &EtcdWatch::check_for_silence);
 }
 
 void EtcdWatch::ask_whether_behind() {
   const EtcdRange nothing{
       .key = std::string(kCompactionKey), .range_end = {}, .limit = 1, .at = {}, .count_only = true};
-  transport_.range(member_, nothing, kCatchUpMax,
-                   [weak = weak_from_this()](std::expected<EtcdRangeAnswer, EtcdFailure> answer) {
-                     const auto self = weak.lock();
-                     if (!self || self->closed_ || !answer || answer->present <= self->delivered_) return;
-                     self->transport_.after(kCatchUpMax, [weak, wanted = answer->present] {
-                       const auto late = weak.lock();
-                       if (!late || late->closed_ || late->delivered_ >= wanted) return;
-                       late->log_.warning("a watch of etcd is behind and says nothing", {{"member", late->member_}});
-                       late->resume();
-                     });
-                   });
+  transport_.range(
+      member_, nothing, kCatchUpMax, [weak = weak_from_this()](std::expected<EtcdRangeAnswer, EtcdFailure> answer) {
+        const auto self = weak.lock();
+        if (!self || self->closed_ || !answer || answer->present <= self->delivered_) return;
+        self->transport_.after(kCatchUpMax, [weak, wanted = answer->present] {
+          const auto late = weak.lock();
+          if (!late || late->closed_ || late->delivered_ >= wanted) return;
+          late->log_.warning("a watch of etcd is behind and delivers nothing", {{"member", late->member_}});
+          late->resume();
+        });
+      });
 }
 
 }  // namespace spillway::store

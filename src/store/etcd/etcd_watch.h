@@ -37,7 +37,7 @@ class EtcdWatch final : public EtcdTransport::WatchReceiver, public std::enable_
     /// The watch is over; the watcher was not notified yet.
     virtual void on_watch_over(EtcdWatch& watch, const Error& error) = 0;
     virtual void on_compaction_seen(Revision revision) = 0;
-    /// The same bytes, of a write of ours if it is one.
+    /// The value; if this process wrote it, the same bytes in memory.
     virtual Value as_written(const std::string& key, Value value, Revision revision) = 0;
   };
 
@@ -52,7 +52,7 @@ class EtcdWatch final : public EtcdTransport::WatchReceiver, public std::enable_
             Owner& owner, Wanted wanted);
 
   void begin();
-  /// No event is delivered any more.
+  /// Ends the watch: no more events are delivered.
   void close();
 
   Revision delivered() const { return delivered_; }
@@ -73,7 +73,7 @@ class EtcdWatch final : public EtcdTransport::WatchReceiver, public std::enable_
   void take(std::vector<EtcdEvent> events);
   std::optional<Change> change_of(EtcdEvent& event);
   void on_gap(Revision next);
-  void look_for_quiet();
+  void check_for_silence();
   void ask_whether_behind();
   void later(Duration time, void (EtcdWatch::*act)());
 
@@ -90,7 +90,7 @@ class EtcdWatch final : public EtcdTransport::WatchReceiver, public std::enable_
   std::vector<EtcdEvent> fragments_;
   std::size_t failures_ = 0;  // since the last message
   std::optional<Revision> gap_after_;
-  Instant heard_{};
+  Instant received_at_{};
   bool closed_ = false;
 };
 

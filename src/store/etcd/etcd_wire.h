@@ -57,7 +57,7 @@ struct EtcdTxnAnswer {
   Revision present;
   bool succeeded = false;      // the comparison held
   std::size_t deleted = 0;     // keys
-  std::optional<Entry> entry;  // the key before its deletion, or its present state if the comparison failed
+  std::optional<Entry> entry;  // state of the key before its deletion, or at present if the comparison failed
 };
 
 struct EtcdEvent {
@@ -72,7 +72,7 @@ struct EtcdWatchMessage {
   bool canceled = false;
   Revision compacted;     // canceled for that; else 0
   std::string reason;     // the error of a canceled watch; may be empty
-  bool fragment = false;  // more of the same follows
+  bool fragment = false;  // more events of the same revision follow
   std::vector<EtcdEvent> events;
 };
 
@@ -89,7 +89,7 @@ class EtcdTransport {
     virtual void on_watch_broken(const EtcdFailure& why) = 0;
   };
 
-  /// One watch of a member; its destruction ends it, and no calls follow.
+  /// One watch at a member; destroying the object ends it, without further calls.
   class WatchStream {
    public:
     virtual ~WatchStream() = default;
@@ -97,10 +97,10 @@ class EtcdTransport {
 
   virtual ~EtcdTransport() = default;
 
-  /// The number of members; they are named by number.
+  /// The number of members; a member is identified by its index.
   virtual std::size_t members() const = 0;
 
-  /// The answers arrive on the loop, later, and none after the transport is gone.
+  /// Answers arrive later, on the loop; none after the transport is destroyed.
   virtual void range(std::size_t member, EtcdRange range, Duration at_most, Done<EtcdRangeAnswer> done) = 0;
   virtual void txn(std::size_t member, EtcdTxn txn, Duration at_most, Done<EtcdTxnAnswer> done) = 0;
   /// Returns the requested revision.
@@ -113,7 +113,7 @@ class EtcdTransport {
                                              WatchReceiver& receiver) = 0;
 
   virtual Instant now() const = 0;
-  /// Runs `task` on the loop then; not after the transport is gone.
+  /// Runs `task` on the loop after `time`, unless the transport is destroyed.
   virtual void after(Duration time, std::move_only_function<void()> task) = 0;
 };
 

@@ -92,7 +92,7 @@ Checkpointer::~Checkpointer() {
 
 Checkpointer::Log Checkpointer::on_commit(std::int64_t pages, std::int64_t pages_min) {
   const std::lock_guard lock(impl_->mutex);
-  if (pages < impl_->pages) {  // the log has begun anew, after a pass that moved all of it
+  if (pages < impl_->pages) {  // the log was restarted, after all of it was moved
     impl_->moved = impl_->not_before = 0;
     impl_->outrun = impl_->busy;
   }

@@ -28,7 +28,7 @@ class Checkpointer {
 
   struct Log {
     std::int64_t pages = 0;          // in the log
-    std::int64_t waiting = 0;        // pages of them that are not moved, at most
+    std::int64_t waiting = 0;        // maximum of pages that are not moved yet
     bool busy = false;               // a pass is running
     std::optional<Error> failure{};  // the error of the last pass
   };

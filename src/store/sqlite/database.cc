@@ -154,19 +154,19 @@ Result<std::int64_t> Connection::number(std::string_view sql) {
   return rows.integer(0);
 }
 
-void Connection::ask_to_go_on(std::function<bool()> go_on) {
+void Connection::set_progress_handler(std::function<bool()> should_continue) {
   constexpr int kSteps = 10'000;  // instructions of SQLite's virtual machine: some tenths of a millisecond
-  go_on_ = std::make_unique<std::function<bool()>>(std::move(go_on));
+  should_continue_ = std::make_unique<std::function<bool()>>(std::move(should_continue));
   const auto ask = [](void* function) { return (*static_cast<std::function<bool()>*>(function))() ? 0 : 1; };
-  sqlite3_progress_handler(handle_.get(), kSteps, ask, go_on_.get());
+  sqlite3_progress_handler(handle_.get(), kSteps, ask, should_continue_.get());
 }
 
 void Connection::follow_log() {
-  const auto note = [](void* pages, sqlite3*, const char*, int count) {
+  const auto record_pages = [](void* pages, sqlite3*, const char*, int count) {
     *static_cast<std::int64_t*>(pages) = count;
     return SQLITE_OK;
   };
-  sqlite3_wal_hook(handle_.get(), note, log_pages_.get());  // in the place of the automatic checkpoint
+  sqlite3_wal_hook(handle_.get(), record_pages, log_pages_.get());  // in the place of the automatic checkpoint
 }
 
 Trouble Connection::trouble() const {

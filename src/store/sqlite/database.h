@@ -22,8 +22,8 @@ enum class Trouble {
   kNone,
   kFull,     // no space for another page: ends when space is freed
   kBusy,     // another program holds the file's lock
-  kDamaged,  // the file is not what was written, or not a database
-  kIo,       // the disk failed: what is on it is unknown until it has been read again
+  kDamaged,  // the file was changed by others, or is not a database
+  kIo,       // the disk failed: its content is unknown until it is read again
   kOther,
 };
 
@@ -40,7 +40,7 @@ class Rows {
   Rows(const Rows&) = delete;
   Rows& operator=(const Rows&) = delete;
 
-  /// True: there is a row.
+  /// Steps to the next row. True: there is one.
   Result<bool> next();
   std::int64_t integer(int column) const;
   /// Text or blob, as bytes.
@@ -103,7 +103,7 @@ class Connection {
   /// The file must exist for kReadOnly; kReadWrite creates it. Errors name the file.
   static Result<Connection> open(const std::string& path, Access access);
 
-  /// One or more statements without results.
+  /// Executes one or more statements without results.
   Outcome exec(const char* sql);
   Result<Statement> prepare(std::string_view sql);
   /// The first column of the first row as a number; kInternalError if there is none.
@@ -115,8 +115,8 @@ class Connection {
   /// Pages in the log after the last commit.
   std::int64_t log_pages() const { return *log_pages_; }
 
-  /// Asked now and then while statements run: false ends the one at hand with an error.
-  void ask_to_go_on(std::function<bool()> go_on);
+  /// Called now and then while statements run: false ends the present one with an error.
+  void set_progress_handler(std::function<bool()> should_continue);
 
   Trouble trouble() const;
   /// True while a transaction is open.
@@ -128,7 +128,7 @@ class Connection {
   };
 
   std::unique_ptr<std::int64_t> log_pages_ = std::make_unique<std::int64_t>(0);
-  std::unique_ptr<std::function<bool()>> go_on_;  // as log_pages_ it outlives the handle, which calls it
+  std::unique_ptr<std::function<bool()>> should_continue_;  // outlives the handle, which calls it, as log_pages_ does
   std::unique_ptr<sqlite3, Close> handle_;
 };
 

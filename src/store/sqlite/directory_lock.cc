@@ -56,10 +56,10 @@ Result<DirectoryLock> DirectoryLock::take(const std::string& directory, const st
                       describe(holder_of(lock.descriptor_)));
   }
   const std::string pid = std::to_string(::getpid()) + "\n";
-  // Only a diagnosis for others depends on it; the lock itself holds.
-  const bool told = ::ftruncate(lock.descriptor_, 0) == 0 &&
-                    ::pwrite(lock.descriptor_, pid.data(), pid.size(), 0) == static_cast<ssize_t>(pid.size());
-  static_cast<void>(told);
+  // Only the diagnosis in other processes needs this text; the lock itself holds.
+  const bool written = ::ftruncate(lock.descriptor_, 0) == 0 &&
+                       ::pwrite(lock.descriptor_, pid.data(), pid.size(), 0) == static_cast<ssize_t>(pid.size());
+  static_cast<void>(written);
   return lock;
 }
 

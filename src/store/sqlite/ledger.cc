@@ -154,7 +154,7 @@ Outcome Ledger::commit() {
 
 void Ledger::rollback() {
   state_ = before_;
-  // After some failures SQLite has rolled back by itself.
+  // SQLite rolls back by itself after some failures.
   if (connection_.in_transaction()) ignored(rollback_.run(), "the next begin() fails if this did");
 }
 

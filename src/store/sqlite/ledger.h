@@ -35,7 +35,7 @@ class Ledger {
   Connection& connection() { return connection_; }
 
   Outcome begin();
-  /// Appends to `changes` when it commits. An error spoils the transaction: roll back.
+  /// Appends to `changes` when the write commits. After an error the transaction must be rolled back.
   Result<WriteResult> apply(const Write& write, std::vector<Change>& changes);
   /// States before `revision` (≤ head) become unreadable; trim() deletes them.
   void compact(Revision revision);

@@ -14,9 +14,9 @@ StoreMetrics::StoreMetrics(telemetry::Registry* registry) {
   takes_writes = registry->gauge("spillway_store_takes_writes", "1, or 0 while the disk is full or has failed");
   revision = registry->gauge("spillway_store_revision", "The newest revision");
   compacted_revision = registry->gauge("spillway_store_compacted_revision", "The oldest revision that can be read");
-  live_bytes = registry->gauge("spillway_store_live_bytes", "Size of the objects as they stand");
+  live_bytes = registry->gauge("spillway_store_live_bytes", "Size of the present objects");
   history_bytes = registry->gauge("spillway_store_history_bytes", "Size of their older states");
-  log_bytes = registry->gauge("spillway_store_log_bytes", "Size of what the write-ahead log holds");
+  log_bytes = registry->gauge("spillway_store_log_bytes", "Size of the write-ahead log's content");
   const auto checkpoint = [&](std::string_view by) {
     return registry->counter("spillway_store_checkpoints_total",
                              "Moves of the write-ahead log into the database: beside the writer, by it, failed",

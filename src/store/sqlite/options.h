@@ -1,5 +1,4 @@
-// Options of a SQLite store. The defaults are what `spillway up` uses.
-// Thread: any.
+// Options of a SQLite store. The defaults are those of `spillway up`. Thread: any.
 #pragma once
 
 #include "base/bytes.h"

@@ -27,7 +27,7 @@ class Reader {
   /// kTooManyRequests, kServiceUnavailable (stopped), or nullopt: the next submit() is taken.
   std::optional<Error> refusal() const;
   void submit(Job job);
-  /// Finishes what waits, closes the connection, ends the thread.
+  /// Finishes queued reads, closes the connection, ends the thread.
   void stop();
 
  private:

@@ -46,7 +46,7 @@ bool Reserve::hold(Bytes free) {
   if (file < 0) return false;
   const int refused = ::posix_fallocate(file, 0, kept_.count());
   ::close(file);
-  // Without space for it there is no reserve; that is no reason to refuse writes.
+  // A lack of space for the reserve is no reason to refuse writes.
   held_ = refused != ENOSPC && refused != EDQUOT;
   if (refused != 0) ::unlink(path_.c_str());
   return held_;

@@ -13,7 +13,7 @@ inline constexpr Bytes kReserveMax = mebibytes(32);
 
 class Reserve {
  public:
-  /// `path`: a file of its own, on the disk of the database. Nothing is put aside yet.
+  /// `path`: a separate file on the database's disk. Nothing is allocated yet.
   explicit Reserve(std::string path) : path_(std::move(path)) {}
 
   /// Puts the space aside, unless it is already: as much as the first time, or at least half of that. False: the disk
@@ -27,7 +27,7 @@ class Reserve {
 
  private:
   std::string path_;
-  Bytes size_{};  // chosen by the first hold(): what is wanted
+  Bytes size_{};  // wanted size, chosen by the first hold()
   Bytes kept_{};
   bool held_ = false;
 };

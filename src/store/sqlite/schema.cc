@@ -52,7 +52,7 @@ Outcome check_file(const std::string& path) {
   struct stat found{};
   if (::fstat(file.get(), &found) != 0 || (found.st_uid != ::geteuid() && found.st_uid != 0) ||
       (found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return invalid(path, "belongs to user {} with mode {:04o}, expected one that only this process's user writes",
+    return invalid(path, "belongs to user {} with mode {:04o}; expected write permission for this process's user alone",
                    found.st_uid, found.st_mode & 07777U);
   }
   std::array<char, kMagic.size()> start{};

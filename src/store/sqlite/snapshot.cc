@@ -100,7 +100,7 @@ Outcome Snapshot::read_past(const Range& range, std::string_view first_key, Rang
     const bool existed = overlaid ? change->second.existed : revision_at(rows, 2) <= result.revision;
     const bool known = overlaid ? change->second.known : revision_at(rows, 3) <= result.revision;
     if (existed && !known && !range.known_only) {
-      return make_error(ErrorCode::kExpired, "what {} was at revision {} is not kept",
+      return make_error(ErrorCode::kExpired, "the value of {} at revision {} is not kept",
                         overlaid ? std::string_view(change->first) : rows.bytes(0), result.revision.number());
     }
     const bool shown = existed && known;

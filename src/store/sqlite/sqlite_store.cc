@@ -147,13 +147,13 @@ struct SqliteStore::Impl : std::enable_shared_from_this<SqliteStore::Impl> {
   /// again until memory does.
   void catch_up(WatchId id) {
     if (!watches.has(id)) return;
-    const Revision after = watches.told(id);
+    const Revision after = watches.delivered_to(id);
     if (after < compacted) {
       return watches.end(id, too_old(after, compacted));
     }
     if (after >= delivered || recent.reach_back_to(after)) {
       watches.go_live(id);
-      return watches.tell(id, recent.after(after));
+      return watches.deliver(id, recent.after(after));
     }
     if (std::optional<Error> refusal = reader->refusal()) return watches.end(id, *refusal);
     replay(id, after);
@@ -163,7 +163,7 @@ struct SqliteStore::Impl : std::enable_shared_from_this<SqliteStore::Impl> {
     reader->submit([weak = weak_from_this(), post = post, id, prefix = watches.prefix(id), after, upto = delivered](
                        sqlite::Snapshot&, sqlite::History& history) {
       const Outcome outcome = history.replay(prefix, after, upto, [&](std::vector<Change> changes) {
-        post_to(post, weak, [id, changes = std::move(changes)](Impl& self) { self.watches.tell(id, changes); });
+        post_to(post, weak, [id, changes = std::move(changes)](Impl& self) { self.watches.deliver(id, changes); });
       });
       post_to(post, weak, [id, upto, outcome](Impl& self) {
         if (!outcome) return self.watches.end(id, outcome.error());

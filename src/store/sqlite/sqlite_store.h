@@ -1,5 +1,5 @@
 // The store in one SQLite file: durable, for one process. One thread writes: it takes all waiting requests, commits
-// them as one transaction (group commit) that is on the disk before any caller or watcher hears of it, and assigns
+// them as one transaction (group commit) that is on the disk before any caller or watcher receives it, and assigns
 // revisions without gaps. Another thread reads from snapshots, so that long lists delay no write.
 // Thread: loop, except that the poster is called from both threads. Invariants: the changes of a write reach watchers
 // before its completion; no answer shows a revision beyond revision(); an acknowledged write survives the death of the

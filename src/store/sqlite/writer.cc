@@ -19,14 +19,15 @@
 namespace spillway::store::sqlite {
 namespace {
 
-constexpr std::int64_t kVacuumPages = 128;       // freed in one step
+constexpr std::int64_t kVacuumPages = 128;       // pages freed in one step
 constexpr std::uint64_t kEmergencyRows = 1'000;  // rows of history that are deleted in one step when the disk is full
-constexpr std::int64_t kEmergencyPages = 32;     // pages freed in one step then: each is written to the log
-constexpr Bytes kSpaceBack = kibibytes(256);     // free besides the reserve: the disk counts as full no more
-constexpr std::int64_t kLogPagesMin = 16;        // pages of the write-ahead log that may make the file grow, at least
-constexpr std::int64_t kRestPages = 2'048;       // pages of the log that the writer moves itself without a long stop
-constexpr std::int64_t kLogPageBytes = 4'096 + 24;  // with its header
-constexpr Duration kLookForSpace = seconds(1);
+// pages freed in one step when the disk is full: each is written to the log
+constexpr std::int64_t kEmergencyPages = 32;
+constexpr Bytes kSpaceBack = kibibytes(256);  // free besides the reserve: the disk counts as full no more
+constexpr std::int64_t kLogPagesMin = 16;     // pages of the write-ahead log that may make the file grow, at least
+constexpr std::int64_t kRestPages = 2'048;    // pages of the log that the writer moves itself without a long stop
+constexpr std::int64_t kLogPageBytes = 4'096 + 24;  // a page with its header in the log
+constexpr Duration kSpaceCheckEvery = seconds(1);
 constexpr std::int64_t kFileReserveShare = 16;  // fraction of a file with a size limit that is kept free
 constexpr std::string_view kFull = "the disk is full: only deletions and heartbeats are stored";
 
@@ -65,15 +66,15 @@ struct Writer::Impl {
   Retention retention;
   /// Set by the first write that found no space, until the reserve is held again.
   bool short_of_space = false;
-  /// The log could not be moved, as the file has no space to grow; until all of it is.
+  /// set while the log cannot be moved because the file has no space to grow
   std::optional<Error> file_full;
   /// Set for good when the state on the disk is unknown or damaged.
   std::optional<Error> broken;
   bool tidied = true;
   std::unique_ptr<Checkpointer> checkpointer;
   std::int64_t growth_pages_max = kLogPagesMin;  // pages that the log may add to the file
-  std::int64_t looked_at = 0;                    // pages in the log at the last check of the file's growth
-  std::int64_t look_again_at = 0;                // pages in the log
+  std::int64_t growth_checked_at = 0;            // pages in the log at the last check of the file's growth
+  std::int64_t next_growth_check_at = 0;         // pages in the log
   std::int64_t finish_at = 0;                    // pages in the log from which on the writer finishes the move
   bool log_stays = false;                        // the failure to move the log was reported
   std::thread thread;
@@ -104,10 +105,10 @@ struct Writer::Impl {
       ignored(ledger->connection().exec("PRAGMA wal_checkpoint(TRUNCATE)"), "the journal is as good as the file");
   }
 
-  /// The time to wait for requests before there is something else to do.
+  /// The time to wait for requests before other work is due.
   std::optional<Duration> wait_limit() const {
     if (broken) return std::nullopt;
-    if (short_of_space) return kLookForSpace;
+    if (short_of_space) return kSpaceCheckEvery;
     if (!tidied) return Duration::zero();
     if (ledger->state().compacted == ledger->state().head) return std::nullopt;
     return std::max(retention.next_wakeup() - now(), Duration(milliseconds(1)));
@@ -115,7 +116,7 @@ struct Writer::Impl {
 
   void commit(std::vector<Request> group) {
     tidied = false;
-    if (short_of_space && !look_for_space()) return commit_urgent(std::move(group));
+    if (short_of_space && !find_space()) return commit_urgent(std::move(group));
     std::vector<Change> changes;
     const Outcome outcome = transact(group, changes);
     if (outcome || !short_of_space) {
@@ -165,15 +166,15 @@ struct Writer::Impl {
   /// True if the log holds too many pages that the file does not have yet. After one count there can be more only once
   /// the log has grown by as many: pages are not counted before.
   bool grows_too_far(std::int64_t pages) {
-    if (pages < growth_pages_max || (pages >= looked_at && pages < look_again_at)) return false;
+    if (pages < growth_pages_max || (pages >= growth_checked_at && pages < next_growth_check_at)) return false;
     const auto all = ledger->connection().number("PRAGMA page_count");
     const auto page = ledger->connection().number("PRAGMA page_size");
     std::error_code problem;
     const std::uintmax_t bytes = std::filesystem::file_size(path, problem);
     if (!all || !page || problem) return true;
     const std::int64_t growth = *all - static_cast<std::int64_t>(bytes) / *page;
-    looked_at = pages;
-    look_again_at = pages + growth_pages_max - growth;
+    growth_checked_at = pages;
+    next_growth_check_at = pages + growth_pages_max - growth;
     return growth > growth_pages_max;
   }
 
@@ -185,7 +186,7 @@ struct Writer::Impl {
     const std::int64_t pages = ledger->connection().log_pages();
     const Checkpointer::Log log = checkpointer->on_commit(pages, options.checkpoint_pages);
     metrics.log_bytes.set(static_cast<double>(pages * kLogPageBytes));
-    tell_of_log(log);
+    log_checkpoint_state(log);
     const bool grows = grows_too_far(pages);
     const bool small = !log.busy && log.waiting <= kRestPages;
     const bool due = pages >= options.log_pages_max || (pages >= options.log_pages_wanted && small);
@@ -213,7 +214,7 @@ struct Writer::Impl {
     ignored(limit_file(Bytes{0}), "the writes that follow show it");
   }
 
-  void tell_of_log(const Checkpointer::Log& log) {
+  void log_checkpoint_state(const Checkpointer::Log& log) {
     if (log.failure.has_value() == log_stays) return;
     log_stays = log.failure.has_value();
     if (log_stays) {
@@ -230,14 +231,14 @@ struct Writer::Impl {
     checkpointer->wait();
     ignored(ledger->connection().exec("PRAGMA busy_timeout=100"), "it waits longer");
     const Result<bool> moved = restart_log();
-    look_again_at = 0;
+    next_growth_check_at = 0;
     if (!moved && ledger->connection().trouble() == Trouble::kFull) file_full = moved.error();
     if (moved && *moved) file_full.reset();
     if (!moved) metrics.failed_checkpoints.add();
     ignored(ledger->connection().exec("PRAGMA busy_timeout=5000"), "it waits less long");
   }
 
-  /// False: a reader holds it up.
+  /// Restarts the log. False: a reader prevents it.
   Result<bool> restart_log() {
     SPILLWAY_TRY(statement, ledger->connection().prepare("PRAGMA wal_checkpoint(RESTART)"));
     Rows rows = statement.query();
@@ -254,7 +255,7 @@ struct Writer::Impl {
                                [&](const std::string& prefix) { return write->write.key.starts_with(prefix); });
   }
 
-  /// True if there is room for the reserve and `free` besides; then the reserve is held.
+  /// Holds the reserve. True: there is room for it and for `free` in addition.
   bool hold_reserve(Bytes free) {
     if (!reserve.hold(free)) return false;
     if (!options.file_bytes_max) return true;
@@ -278,7 +279,7 @@ struct Writer::Impl {
   }
 
   /// The disk was full. True: it is so no more.
-  bool look_for_space() {
+  bool find_space() {
     if (broken) return false;
     if (file_full) move_log();
     if (file_full || !hold_reserve(kSpaceBack)) return false;
@@ -300,7 +301,7 @@ struct Writer::Impl {
       count(changes.size(), now() - start);
       return {};
     }
-    note_trouble(outcome.error());
+    on_trouble(outcome.error());
     ledger->rollback();
     changes.clear();
     return make_error(ErrorCode::kServiceUnavailable, "not stored: {}", outcome.error().message);
@@ -359,7 +360,7 @@ struct Writer::Impl {
     deliver(Committed{std::move(changes), std::move(group), state.head, state.compacted, refusing()});
   }
 
-  void note_trouble(const Error& error) {
+  void on_trouble(const Error& error) {
     const Trouble trouble = ledger->connection().trouble();
     if (trouble == Trouble::kFull) return become_short_of_space(error);
     const bool first = !broken;
@@ -368,16 +369,16 @@ struct Writer::Impl {
                           path, error.message);
     }
     if (short_of_space || broken) metrics.takes_writes.set(0);
-    if (first) tell_of_refusal(error);
+    if (first) log_refusal(error);
   }
 
   void become_short_of_space(const Error& cause) {
     if (std::exchange(short_of_space, true)) return;
     metrics.takes_writes.set(0);
-    tell_of_refusal(cause);
+    log_refusal(cause);
   }
 
-  void tell_of_refusal(const Error& cause) {
+  void log_refusal(const Error& cause) {
     options.log.error("store does not accept writes", {{"file", path}, {"cause", cause.message}});
   }
 
@@ -393,7 +394,7 @@ struct Writer::Impl {
   void tidy() {
     if (short_of_space) {
       make_room();
-      if (look_for_space()) finish({}, {}, {});
+      if (find_space()) finish({}, {}, {});
       return;
     }
     std::vector<Request> nobody;
@@ -410,7 +411,7 @@ struct Writer::Impl {
                               std::max<std::int64_t>(options.checkpoint_pages / 8, 1));
   }
 
-  /// True: there are more pages to free.
+  /// Frees pages. True: there are more.
   Result<bool> vacuum() {
     SPILLWAY_TRY(free_pages, ledger->connection().number("PRAGMA freelist_count"));
     SPILLWAY_TRY(pages, ledger->connection().number("PRAGMA page_count"));

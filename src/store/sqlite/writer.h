@@ -57,7 +57,7 @@ class Writer {
   /// kTooManyRequests, kServiceUnavailable (stopped), or nullopt: the next submit() is taken.
   std::optional<Error> refusal(std::size_t bytes) const;
   void submit(Request request);
-  /// Commits what waits, moves the journal into the file, ends the thread.
+  /// Commits queued writes, moves the log into the file, ends the thread.
   void stop();
 
  private:

@@ -27,14 +27,14 @@ bool ClientCredentials::ready(Now now) const {
   return just_made || !expires_ || now.wall + kBeforeExpiry < *expires_;
 }
 
-void ClientCredentials::obtain(Ready told) {
-  waiting_.push_back(std::move(told));
+void ClientCredentials::obtain(Ready done) {
+  waiting_.push_back(std::move(done));
   if (run_) return;
   const Instant now = loop_.now().mono;
   if (failure_ && ran_at_ && now - *ran_at_ < kBetweenRuns) {
-    loop_.post([this, weak = std::weak_ptr(alive_)] {
-      if (!weak.expired() && !run_) tell(*failure_);
-    });
+    loop_.post(alive_.guard([this] {
+      if (!run_) report(*failure_);
+    }));
     return;
   }
   ran_at_ = now;
@@ -47,7 +47,7 @@ void ClientCredentials::on_printed(Result<std::string> text) {
   const Outcome taken = text ? take(*text) : Outcome(text.error());
   failure_ = taken ? std::nullopt : std::optional(taken.error());
   good_ = taken.has_value();
-  tell(taken);
+  report(taken);
 }
 
 Outcome ClientCredentials::take(const std::string& text) {
@@ -65,8 +65,8 @@ Outcome ClientCredentials::take(const std::string& text) {
   return {};
 }
 
-void ClientCredentials::tell(const Outcome& outcome) {
-  for (const Ready& told : std::exchange(waiting_, {})) told(outcome);
+void ClientCredentials::report(const Outcome& outcome) {
+  for (const Ready& done : std::exchange(waiting_, {})) done(outcome);
 }
 
 const std::string& ClientCredentials::header(Instant now) {

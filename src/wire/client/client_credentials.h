@@ -4,6 +4,7 @@
 // after a refusal at most one in ten seconds.
 #pragma once
 
+#include "base/alive.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "runtime/loop.h"
@@ -34,10 +35,10 @@ class ClientCredentials {
 
   ClientCredentials(runtime::Loop& loop, CredentialSource source);
 
-  /// True if there are credentials now. If not, call obtain().
+  /// True if credentials are available. If not, call obtain().
   bool ready(Now now) const;
-  /// `told` is called once, from the loop, when there are credentials, or with the error for which there are none.
-  void obtain(Ready told);
+  /// `done` is called once, from the loop, when there are credentials, or with the error for which there are none.
+  void obtain(Ready done);
 
   /// The value of the header "authorization"; empty: none. Only when ready().
   const std::string& header(Instant now);
@@ -54,20 +55,20 @@ class ClientCredentials {
  private:
   void on_printed(Result<std::string> text);
   Outcome take(const std::string& text);
-  void tell(const Outcome& outcome);
+  void report(const Outcome& outcome);
 
   runtime::Loop& loop_;
   CredentialSource source_;
   std::string header_;
   std::shared_ptr<const TlsContext> tls_;
   std::uint64_t generation_ = 0;
-  bool good_ = false;                // a program's answer is at hand
+  bool good_ = false;                // the last answer of a program is still valid
   std::optional<WallTime> expires_;  // end of the credential
   std::optional<Instant> ran_at_;
   std::optional<Error> failure_;  // the error of the last run
   std::unique_ptr<ProgramRun> run_;
   std::vector<Ready> waiting_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Alive alive_;
 };
 
 }  // namespace spillway::wire

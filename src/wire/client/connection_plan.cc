@@ -7,7 +7,7 @@
 namespace spillway::wire {
 namespace {
 
-/// A read of one node precedes each change of its status.
+/// True for a GET of one node, which an agent sends before it writes its status.
 bool reads_one_node(api::Method method, std::string_view path) {
   constexpr std::string_view kNodes = "/api/v1/nodes/";
   return method == api::Method::kGet && path.starts_with(kNodes) &&
@@ -63,7 +63,7 @@ Placement place(const PlannedExchange& exchange, std::span<const PlannedConnecti
   for (const bool open : {true, false}) {
     for (const PlannedConnection& each : connections) {
       if ((each.spoken != Spoken::kUndecided) != open || !may_share(each, exchange, bounds)) continue;
-      if (!open && expected == Spoken::kHttp11) continue;  // carries one call at a time
+      if (!open && expected == Spoken::kHttp11) continue;  // an HTTP/1.1 connection carries one call at a time
       return {.what = Placement::What::kUse, .id = each.id};
     }
   }

@@ -34,7 +34,7 @@ struct PlannedConnection {
   std::uint64_t id = 0;
   Spoken spoken = Spoken::kUndecided;
   Lane lane = Lane::kOrdinary;
-  bool single = false;          // made for the one exchange it carries
+  bool single = false;          // used for one exchange only
   bool closing = false;         // takes nothing new
   std::size_t carried = 0;      // exchanges at the moment
   std::size_t streams_max = 0;  // over HTTP/2
@@ -57,7 +57,7 @@ struct PlannedExchange {
 struct Placement {
   enum class What {
     kUse,   // the connection `id`
-    kOpen,  // a new one
+    kOpen,  // open a new connection
     kWait,  // until a connection has room
   };
 

@@ -206,12 +206,12 @@ void ProgramRun::read_output() {
 }
 
 void ProgramRun::on_exit() {
-  if (output_) read_output();  // its last output; a child of its own may still hold the pipe
+  if (output_) read_output();  // its last output; a child of the program may still hold the pipe
   if (pid_ < 0) return;        // too much output
   int status = 0;
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
-  ::kill(-pid_, SIGKILL);  // children that it left behind
+  ::kill(-pid_, SIGKILL);  // kills children that the program left behind
   pid_ = -1;
   kill_and_reap();
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return finish(std::move(text_));
@@ -219,7 +219,7 @@ void ProgramRun::on_exit() {
   finish(failed(fmt::format("exit code {}", WEXITSTATUS(status))));
 }
 
-/// Afterwards nothing is watched any more.
+/// Kills and reaps the program. Afterwards nothing is watched any more.
 void ProgramRun::kill_and_reap() {
   for (UniqueFd* fd : {&output_, &exit_}) {
     if (*fd) loop_.unwatch_fd(fd->get());
@@ -236,11 +236,10 @@ void ProgramRun::kill_and_reap() {
 void ProgramRun::finish(Result<std::string> result) {
   if (timer_) loop_.cancel(*timer_);
   timer_.reset();
-  loop_.post([weak = std::weak_ptr(alive_), this, result = std::move(result)]() mutable {
-    if (weak.expired()) return;
+  loop_.post(alive_.guard([this, result = std::move(result)]() mutable {
     Done done = std::move(done_);
     if (done) done(std::move(result));
-  });
+  }));
 }
 
 Error ProgramRun::failed(std::string_view why) const {

@@ -2,6 +2,7 @@
 // program. Source: Kubernetes docs, "Authenticating", client-go credential plugins; client.authentication.k8s.io.
 #pragma once
 
+#include "base/alive.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "base/unique_fd.h"
@@ -28,7 +29,7 @@ struct ProgramCredential {
 /// The value of KUBERNETES_EXEC_INFO. Thread: any.
 std::string exec_info(const CredentialProgram& program, const Kubeconfig& cluster);
 
-/// "credential program /usr/bin/login": as errors name it. Thread: any.
+/// Name of the program in errors: "credential program /usr/bin/login". Thread: any.
 std::string name_of(const CredentialProgram& program);
 
 /// Parses an ExecCredential. kInvalid: one line that names the program and the mistake. Thread: any.
@@ -46,7 +47,7 @@ class ProgramRun {
   using Done = std::move_only_function<void(Result<std::string>)>;
 
   ProgramRun(runtime::Loop& loop, CredentialProgram program, std::string info, Done done);
-  /// Kills it if it still runs; `done` is not called any more.
+  /// Kills the program if it still runs; `done` is not called any more.
   ~ProgramRun();
   ProgramRun(const ProgramRun&) = delete;
   ProgramRun& operator=(const ProgramRun&) = delete;
@@ -67,7 +68,7 @@ class ProgramRun {
   UniqueFd exit_;  // a pidfd
   std::string text_;
   std::optional<runtime::Loop::TimerId> timer_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Alive alive_;
 };
 
 }  // namespace spillway::wire

@@ -32,13 +32,13 @@ Http2ClientConnection::~Http2ClientConnection() {
 }
 
 void Http2ClientConnection::start() {
-  heard_ = runtime::RealClock::read_mono();
+  last_received_ = runtime::RealClock::read_mono();
   exchanges_max_ = exchanges_max();
   interest_ = POLLIN;
   loop_.watch_fd(stream_->socket().fd(), interest_, [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->on_ready();
   });
-  look_again();  // the server may have spoken already
+  requeue();  // the server may have spoken already
 }
 
 std::size_t Http2ClientConnection::exchanges_max() const {
@@ -120,16 +120,16 @@ void Http2ClientConnection::on_end(StreamId stream, std::optional<Http2ClientSes
   Exchange* exchange = find(stream);
   if (exchange == nullptr) return;
   streams_.erase(stream);
-  std::optional<Failure> told;
+  std::optional<Failure> reported;
   if (failure) {
     using Trace = Failure::Trace;
     Trace trace = failure->untouched ? Trace::kUntouched : Trace::kSilent;
-    if (exchange->head_seen) trace = Trace::kCutOff;  // even if the server reports otherwise
-    told = Failure{trace, std::move(failure->problem)};
+    if (exchange->head_seen) trace = Trace::kCutOff;  // even if the server claims that it did not begin
+    reported = Failure{trace, std::move(failure->problem)};
   }
-  if (exchange->held.empty()) return finish(exchange->id, std::move(told));
+  if (exchange->held.empty()) return finish(exchange->id, std::move(reported));
   exchange->ended = true;
-  exchange->failure = std::move(told);
+  exchange->failure = std::move(reported);
 }
 
 void Http2ClientConnection::finish(std::uint64_t exchange, std::optional<Failure> failure) {
@@ -147,7 +147,7 @@ void Http2ClientConnection::receive() {
   input_wants_write_ = false;
   for (int reads = 0; !closed_; ++reads) {
     if (reads == kReadsInATurn) {
-      if (stream_->has_buffered()) look_again();  // the socket reports itself again, decrypted bytes do not
+      if (stream_->has_buffered()) requeue();  // the socket reports itself again, decrypted bytes do not
       return;
     }
     const ByteStream::Moved moved = stream_->read(buffer);
@@ -164,14 +164,15 @@ void Http2ClientConnection::receive() {
       case ByteStream::Step::kDone:
         break;
     }
-    heard_ = runtime::RealClock::read_mono();
+    last_received_ = runtime::RealClock::read_mono();
     if (pinged_) stop_timer();
     pinged_.reset();
-    if (!session_.feed({buffer.data(), moved.bytes}, heard_)) return break_off("what the server says is not HTTP/2");
+    if (!session_.feed({buffer.data(), moved.bytes}, last_received_))
+      return break_off("the server's answer is not HTTP/2");
   }
 }
 
-void Http2ClientConnection::look_again() {
+void Http2ClientConnection::requeue() {
   loop_.post([weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->on_ready();
   });
@@ -206,7 +207,7 @@ void Http2ClientConnection::after_turn() {
   if (session_.is_over() && writer_.empty()) {
     const auto flood = session_.flood();
     return break_off(flood ? fmt::format("the server sent too many {}", to_string(*flood))
-                           : std::string("HTTP/2 ended by the server, or for what it sent"));
+                           : std::string("the HTTP/2 connection was ended by the server, or because of its frames"));
   }
   arm_timer();
   update_interest();
@@ -234,7 +235,7 @@ void Http2ClientConnection::end() {
 
 void Http2ClientConnection::arm_timer() {
   if (timer_ || exchanges_.empty()) return;
-  const Instant due = pinged_ ? *pinged_ + patience_.ping_answer_max : heard_ + patience_.silence_max;
+  const Instant due = pinged_ ? *pinged_ + patience_.ping_answer_max : last_received_ + patience_.silence_max;
   timer_ = loop_.at(due, [weak = weak_from_this()] {
     const auto self = weak.lock();
     if (self && !self->closed_) self->on_timer();
@@ -253,7 +254,7 @@ void Http2ClientConnection::on_timer() {
   if (pinged_ && now >= *pinged_ + patience_.ping_answer_max)
     return break_off(fmt::format("the server has not answered a ping within {} ms",
                                  std::chrono::duration_cast<milliseconds>(patience_.ping_answer_max).count()));
-  if (!pinged_ && now >= heard_ + patience_.silence_max) {
+  if (!pinged_ && now >= last_received_ + patience_.silence_max) {
     pinged_ = now;
     session_.ping();
     return flush();

@@ -33,7 +33,7 @@ class Http2ClientConnection final : public ExchangeCarrier,
                                     private Http2ClientSession::Handler,
                                     private SocketWriter::Source {
  public:
-  /// `stream`: data may flow, and HTTP/2 was agreed on. `id`: what the owner calls it.
+  /// `stream`: ready for data, with HTTP/2 negotiated. `id`: the owner's number.
   Http2ClientConnection(runtime::Loop& loop, std::uint64_t id, Owner& owner, std::unique_ptr<ByteStream> stream,
                         Http2Patience patience);
   ~Http2ClientConnection() override;
@@ -46,7 +46,7 @@ class Http2ClientConnection final : public ExchangeCarrier,
   void cancel(std::uint64_t exchange) override;
   void pause(std::uint64_t exchange, bool paused) override;
 
-  void write(std::uint64_t, std::string_view) override {}  // nothing is upgraded here
+  void write(std::uint64_t, std::string_view) override {}  // HTTP/2 connections are never upgraded
 
   void close() override { end(); }
 
@@ -62,7 +62,7 @@ class Http2ClientConnection final : public ExchangeCarrier,
     StreamId stream = 0;
     bool head_seen = false;
     bool paused = false;
-    std::string held;    // arrived while it was paused
+    std::string held;    // bytes that arrived while the exchange was paused
     bool ended = false;  // while something was held
     std::optional<Failure> failure;
   };
@@ -82,7 +82,7 @@ class Http2ClientConnection final : public ExchangeCarrier,
   void release(std::uint64_t exchange);
   void on_ready();
   void receive();
-  void look_again();
+  void requeue();
   void flush();
   void flush_at_end();
   void after_turn();
@@ -110,7 +110,7 @@ class Http2ClientConnection final : public ExchangeCarrier,
   std::map<std::uint64_t, Exchange> exchanges_;
   std::map<StreamId, std::uint64_t> streams_;  // streams whose end the session has not reported
 
-  Instant heard_{};                // when the server was last heard
+  Instant last_received_{};        // time of the last bytes from the server
   std::optional<Instant> pinged_;  // since
   std::optional<runtime::Loop::TimerId> timer_;
 };

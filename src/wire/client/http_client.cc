@@ -68,9 +68,9 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
     if (it == exchanges_.end()) return;
     cancel_timer(it->second.timer);
     const bool heartbeat = it->second.wanted.lane == Lane::kHeartbeats;
-    leave(id, it->second);
+    release(id, it->second);
     exchanges_.erase(it);
-    if (heartbeat) retire_heartbeat_connections();  // its sender has waited long enough
+    if (heartbeat) retire_heartbeat_connections();  // the sender has given the heartbeat up: its connection may be dead
   }
 
   void pause(std::uint64_t id, bool paused) {
@@ -104,7 +104,7 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
     Exchange& exchange = it->second;
     exchange.body_bytes += data.size();
     if (exchange.wanted.kind == Kind::kCall && exchange.body_bytes > limits_.body_bytes_max) {
-      leave(id, exchange);
+      release(id, exchange);
       return finish(id, unavailable(fmt::format("answer larger than {} bytes", limits_.body_bytes_max)));
     }
     const std::shared_ptr<Listener> listener = exchange.listener;
@@ -117,7 +117,7 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
       was_used = connection->second.completed > 0;
       connection->second.exchanges.erase(id);
       if (!failure) ++connection->second.completed;
-      settle(key);
+      check_idle(key);
     }
     const auto exchange = exchanges_.find(id);
     if (exchange != exchanges_.end() && exchange->second.connection == key) {
@@ -132,7 +132,7 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
   }
 
   void on_change(std::uint64_t key) override {
-    settle(key);
+    check_idle(key);
     serve_waiting();
   }
 
@@ -155,7 +155,7 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
     int tries = 0;
   };
 
-  /// A connection on its way (`dial`) or open (`carrier`), and its exchanges.
+  /// A connection that is being opened (`dial`) or open (`carrier`), with its exchanges.
   struct Connection {
     std::shared_ptr<ServerDial> dial;
     std::shared_ptr<ExchangeCarrier> carrier;
@@ -246,7 +246,7 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
       connection.retired = true;
       keys.push_back(key);
     }
-    for (const std::uint64_t key : keys) settle(key);
+    for (const std::uint64_t key : keys) check_idle(key);
   }
 
   /// A heartbeat that gets no answer may have a connection that a balancer has forgotten, and so may the next one: it
@@ -288,7 +288,7 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
     return endpoint_.tls && endpoint_.tls->protocols() != Protocols::kHttp11 ? spoken_ : Spoken::kHttp11;
   }
 
-  /// Gives those that wait a connection each, as far as there is room.
+  /// Gives waiting exchanges a connection each, as far as the bounds permit.
   void serve_waiting() {
     for (std::deque<std::uint64_t>& queue : queues_) {
       while (!queue.empty()) {
@@ -322,7 +322,7 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
     connection.carrier->carry(id, std::move(question));
   }
 
-  /// A new connection, on its way.
+  /// Begins to open a connection.
   std::uint64_t open(const Placement& placement, const PlannedExchange& first) {
     const std::uint64_t key = ++last_connection_;
     Connection& connection = connections_[key];
@@ -389,8 +389,8 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
     carry(first, connection);
   }
 
-  /// Closes a connection that has nothing more to do, or lets it wait for a while.
-  void settle(std::uint64_t key) {
+  /// Closes an unused connection, or keeps it idle for a while.
+  void check_idle(std::uint64_t key) {
     const auto it = connections_.find(key);
     if (it == connections_.end()) return;
     Connection& connection = it->second;
@@ -418,8 +418,8 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
     });
   }
 
-  /// An exchange needs its connection, or its place in a queue, no longer.
-  void leave(std::uint64_t id, Exchange& exchange) {
+  /// Releases an exchange's connection, or its place in a queue.
+  void release(std::uint64_t id, Exchange& exchange) {
     std::erase(queue_of(exchange.wanted), id);
     std::erase(without_credentials_, id);
     const std::uint64_t key = std::exchange(exchange.connection, 0);
@@ -427,7 +427,7 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
     if (it == connections_.end()) return;
     it->second.exchanges.erase(id);
     if (it->second.carrier) it->second.carrier->cancel(id);
-    settle(key);
+    check_idle(key);
     serve_soon();
   }
 
@@ -437,7 +437,7 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
     it->second.timer.reset();
     const auto waited = std::chrono::duration_cast<milliseconds>(it->second.answer_max);
     const Lane lane = it->second.wanted.lane;
-    leave(id, it->second);
+    release(id, it->second);
     if (lane == Lane::kHeartbeats) retire_heartbeat_connections();
     finish(id, unavailable(fmt::format("no answer within {} ms", waited.count())));
   }
@@ -454,7 +454,7 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
   runtime::Loop& loop_;
   ClientCredentials credentials_;
   std::uint64_t generation_ = 0;  // counts changes of the credentials in use
-  std::string shown_;             // the authorization of what was sent last
+  std::string shown_;             // Authorization header of the last request
   HttpEndpoint endpoint_;
   const Limits limits_;
   const PlanBounds bounds_;

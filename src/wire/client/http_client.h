@@ -44,7 +44,7 @@ class HttpClient {
     virtual void on_head(const api::Response& head) = 0;
     virtual void on_data(std::string data) = 0;
 
-    /// So many bytes of write() have been sent.
+    /// This number of bytes given to write() was sent.
     virtual void on_written(std::size_t bytes) { static_cast<void>(bytes); }
 
     /// An error means that the answer is missing or cut off: kServiceUnavailable, naming the server.
@@ -59,7 +59,7 @@ class HttpClient {
   /// `id` is the caller's and names the exchange until on_done. The target is relative to the endpoint.
   void start(std::uint64_t id, api::Request request, Kind kind, Duration answer_max,
              std::shared_ptr<Listener> listener);
-  /// Ends the reports about it.
+  /// Cancels the exchange: its listener is not called any more.
   void cancel(std::uint64_t id);
   /// Makes new connections show this certificate; connections that show another one end after their exchange.
   void use_certificate(std::shared_ptr<const TlsContext> tls);

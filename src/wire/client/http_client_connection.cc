@@ -129,7 +129,7 @@ void HttpClientConnection::receive() {
       if (closed_) return;
       continue;
     }
-    if (!busy()) return break_off("the server spoke without being asked");
+    if (!busy()) return break_off("the server sent data without a request");
     touched_ = true;
     input_.append(buffer.data(), moved.bytes);
     feed();
@@ -142,7 +142,7 @@ void HttpClientConnection::feed() {
   if (!step) return break_off(step.error().message);
   if (*step == ResponseParser::Step::kNeedMore) return;
   if (!std::exchange(head_reported_, true)) owner_.on_head(exchange_, parser_->head());
-  if (closed_) return;  // the owner has closed it
+  if (closed_) return;  // the owner has closed the connection meanwhile
   if (may_upgrade_ && parser_->head().status == 101) {
     upgraded_ = true;
     if (!input_.empty()) owner_.on_data(exchange_, std::exchange(input_, {}));

@@ -19,7 +19,7 @@ namespace spillway::wire {
 
 class HttpClientConnection final : public ExchangeCarrier, public std::enable_shared_from_this<HttpClientConnection> {
  public:
-  /// `stream`: data may flow. `id`: what the owner calls it.
+  /// `stream`: ready for data. `id`: the owner's number.
   HttpClientConnection(runtime::Loop& loop, std::uint64_t id, Owner& owner, std::unique_ptr<ByteStream> stream)
       : loop_(loop), id_(id), owner_(owner), stream_(std::move(stream)) {}
 
@@ -69,8 +69,8 @@ class HttpClientConnection final : public ExchangeCarrier, public std::enable_sh
   bool paused_ = false;
 
   std::string input_;
-  std::uint64_t exchange_ = 0;              // at hand
-  std::unique_ptr<ResponseParser> parser_;  // parses its answer
+  std::uint64_t exchange_ = 0;              // the current exchange
+  std::unique_ptr<ResponseParser> parser_;  // parses the answer
   bool head_reported_ = false;
   bool touched_ = false;
   bool may_upgrade_ = false;

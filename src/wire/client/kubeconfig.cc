@@ -15,7 +15,7 @@ namespace {
 
 using api::Json;
 
-/// One file, parsed.
+/// A kubeconfig file, parsed.
 struct File {
   std::string path;
   yaml::Document document;
@@ -97,7 +97,7 @@ class Field {
  private:
   const File* file_;
   std::string path_;   // for people: entries by name
-  std::string place_;  // as Document::origins has it
+  std::string place_;  // place as in Document::origins
   const Json* value_;
 };
 
@@ -252,7 +252,7 @@ Result<std::string> context_name(const Files& files, const std::string& chosen) 
   return invalid(names_of(files) + ": current-context", "missing");
 }
 
-/// The member of a context, or what was chosen in its place.
+/// The value in `chosen`, or else the member of the context.
 Result<std::string> chosen_or(const std::string& chosen, const std::optional<Field>& context, const std::string& key) {
   if (!chosen.empty() || !context) return chosen;
   return context->child(key).text();

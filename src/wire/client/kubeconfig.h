@@ -19,13 +19,13 @@ struct CredentialProgram {
   std::string command;      // a path, or a name to be found in $PATH
   std::vector<std::string> arguments;
   std::vector<std::pair<std::string, std::string>> environment;  // added to this process's
-  std::string install_hint;                                      // shown when the program is not there
+  std::string install_hint;                                      // shown if the program does not exist
   bool wants_cluster = false;                                    // provideClusterInfo
 
   friend bool operator==(const CredentialProgram&, const CredentialProgram&) = default;
 };
 
-/// One context of a kubeconfig, the files that it names read in.
+/// One context of a kubeconfig, with the content of the files that it names.
 struct Kubeconfig {
   std::string path;             // path of the file, or "a:b"; for messages
   std::string server;           // "https://127.0.0.1:6443[/prefix]"
@@ -35,7 +35,7 @@ struct Kubeconfig {
   std::string certificate_pem;  // with key_pem, or both empty
   std::string key_pem;
   std::string token;
-  std::string token_file;  // the file that `token` was read from, to be read again (bearer_token.h); empty: none
+  std::string token_file;  // file of `token`, which is read again when it changes (bearer_token.h); empty: none
   std::string username;    // with password, or both empty
   std::string password;
   std::optional<CredentialProgram> program;  // counts only where the user has nothing else
@@ -57,7 +57,7 @@ struct KubeconfigChoice {
 /// line that names file and field, "/etc/k.conf: clusters[kind].cluster.server: missing"; kNotFound: there is no file.
 Result<Kubeconfig> read_kubeconfig(const std::vector<std::string>& files, const KubeconfigChoice& choice);
 Result<Kubeconfig> read_kubeconfig(const std::string& path);
-/// The same for text; `path` is only for messages and relative paths.
+/// Parses the text of a kubeconfig; `path` is used for messages and relative paths.
 Result<Kubeconfig> parse_kubeconfig(const std::string& text, const std::string& path);
 
 /// The text of a kubeconfig with one cluster, user and context, all called `name`; certificates and key embedded.

@@ -19,7 +19,7 @@ namespace spillway::wire {
 
 class ServerDial final : public std::enable_shared_from_this<ServerDial> {
  public:
-  /// A stream on which data may flow, or in the error's message why there is none.
+  /// A stream that is ready for data, or the error.
   using Done = std::move_only_function<void(Result<std::unique_ptr<ByteStream>>)>;
 
   /// `endpoint` must outlive the attempt. `offered`: at most.
@@ -41,7 +41,7 @@ class ServerDial final : public std::enable_shared_from_this<ServerDial> {
   void on_ready();
   bool on_connected();
   void shake_hands();
-  /// The reason why the other end is not the wanted server; nullopt: it is.
+  /// The reason why the other end is not the wanted server; nullopt: it is the right one.
   std::optional<std::string> peer_problem() const;
   void finish(Result<std::unique_ptr<ByteStream>> outcome);
   void watch(int fd, short interest);

@@ -20,12 +20,12 @@ constexpr std::size_t kSinkFull = std::size_t{1024} * 1024;
 
 }  // namespace
 
-/// The parts that live on the relay's thread.
+/// The members that live on the relay's thread.
 struct ApiRelay::Far {
   std::optional<HttpClient> client;
 };
 
-/// One answer under way. Thread: loop, except Ear.
+/// An answer that is being relayed. Thread: loop, except Ear.
 class ApiRelay::Exchange final : public std::enable_shared_from_this<Exchange> {
  public:
   /// Gets the events of the exchange on the relay's thread and posts them to its owner.
@@ -34,7 +34,7 @@ class ApiRelay::Exchange final : public std::enable_shared_from_this<Exchange> {
         : loop(owner), far(std::move(at)), id(exchange), exchange_at(std::move(to)) {}
 
     template <typename Act>
-    void tell(Act act) {
+    void post(Act act) {
       loop.post([weak = exchange_at, act = std::move(act)]() mutable {
         const auto alive = weak.lock();
         if (alive && alive->sink_) act(*alive);
@@ -42,19 +42,19 @@ class ApiRelay::Exchange final : public std::enable_shared_from_this<Exchange> {
     }
 
     void on_head(const api::Response& head) override {
-      tell([head](Exchange& to) mutable { to.on_head(std::move(head)); });
+      post([head](Exchange& to) mutable { to.on_head(std::move(head)); });
     }
 
     void on_data(std::string data) override {
       under_way += data.size();
       if (under_way > kUnderWayMax && far->client && !std::exchange(paused, true)) far->client->pause(id);
-      tell([chunk = std::make_shared<const std::string>(std::move(data))](Exchange& to) mutable {
+      post([chunk = std::make_shared<const std::string>(std::move(data))](Exchange& to) mutable {
         to.on_data(std::move(chunk));
       });
     }
 
     void on_done(std::optional<Error> error) override {
-      tell([error = std::move(error)](Exchange& to) { to.on_done(error); });
+      post([error = std::move(error)](Exchange& to) { to.on_done(error); });
     }
 
     void on_taken(std::size_t bytes) {
@@ -124,7 +124,7 @@ class ApiRelay::Exchange final : public std::enable_shared_from_this<Exchange> {
   }
 
   void on_done(const std::optional<Error>& error) {
-    const auto sink = sink_;  // its end may destroy this object
+    const auto sink = sink_;  // ending the answer may destroy this object
     if (!head_) {
       const Error problem = error ? *error : make_error(ErrorCode::kServiceUnavailable, "no answer");
       sink->on_response(status_response(

@@ -13,7 +13,7 @@ constexpr std::size_t kCaughtMax = std::size_t{1024} * 1024;
 /// The time for which the holder that a lease named is taken for the leader.
 constexpr Duration kLeaderFor = seconds(10);
 
-/// Keeps one answer, and hands it on when it is whole.
+/// Collects one answer, and delivers it when it is complete.
 class CatchingSink final : public api::ResponseSink {
  public:
   explicit CatchingSink(std::function<void(api::Response)> done) : done_(std::move(done)) {}
@@ -71,11 +71,11 @@ void ControllerWay::abandon(std::uint64_t id) {
 void ControllerWay::catch_answer(const AskedPtr& asked, api::Request request, std::function<void(api::Response)> next) {
   api_.open(asked->id, std::move(request), HttpClient::Kind::kCall,
             std::make_shared<CatchingSink>(
-                [this, weak = std::weak_ptr(alive_), id = asked->id, next = std::move(next)](api::Response answer) {
-                  loop_.post([this, weak, id, next, answer = std::move(answer)]() mutable {
-                    if (weak.expired() || !open_.contains(id)) return;
+                [this, weak = alive_.ref(), id = asked->id, next = std::move(next)](api::Response answer) {
+                  loop_.post(weak.guard([this, id, next, answer = std::move(answer)]() mutable {
+                    if (!open_.contains(id)) return;
                     next(std::move(answer));
-                  });
+                  }));
                 }));
 }
 
@@ -109,7 +109,7 @@ void ControllerWay::ask_lease(const AskedPtr& asked, api::Response refusal) {
 
 void ControllerWay::ask_leader(const AskedPtr& asked) {
   leader_->open(asked->id, asked->request, HttpClient::Kind::kCall, asked->sink);
-  open_.erase(asked->id);  // the relay has it now
+  open_.erase(asked->id);  // the relay owns the request now
 }
 
 }  // namespace spillway::wire

@@ -5,6 +5,7 @@
 
 #include "api/exchange/exchange.h"
 #include "api/json/json.h"
+#include "base/alive.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "runtime/loop.h"
@@ -29,7 +30,7 @@ class ControllerWay {
     std::function<Result<HttpEndpoint>(const api::Json& lease)> endpoint;
   };
 
-  /// `loop` and `api` must outlive it.
+  /// `loop` and `api` must outlive this object.
   ControllerWay(runtime::Loop& loop, ApiRelay& api, Options options);
   ~ControllerWay();
   ControllerWay(const ControllerWay&) = delete;
@@ -54,7 +55,7 @@ class ControllerWay {
   std::set<std::uint64_t> open_;
   std::unique_ptr<ApiRelay> leader_;  // null: unknown
   Instant leader_until_{};
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Alive alive_;
 };
 
 }  // namespace spillway::wire

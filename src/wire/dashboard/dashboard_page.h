@@ -10,12 +10,12 @@
 
 namespace spillway::wire {
 
-/// The facts about its server that the page has.
+/// Facts about the server that are written into the page.
 struct DashboardDoor {
-  std::string version;   // true: it can play simulations
+  std::string version;   // version of this program
   std::string through;   // "dashboard" or "apiserver"
   bool what_if = false;  // allows what-if simulations
-  std::string server;    // the API server behind it, "192.0.2.7:6443"; empty: this one
+  std::string server;    // name of the API server behind the page, "192.0.2.7:6443"; empty: this one
   /// The root of the files' paths, for a server that treats "/ui" and "/ui/" alike: "/ui/". Empty: the page's links are
   /// relative, and "/ui" leads to "/ui/".
   std::string root = {};

@@ -14,11 +14,11 @@ namespace spillway::wire {
 
 namespace {
 
-/// The limits for one person's browser: few connections, small bodies.
+/// Limits for the browser of one person: few connections, small bodies.
 HttpLimits dashboard_limits() {
   HttpLimits limits = HttpLimits::small();
   limits.connections = {.connections_max = 64, .unproven_max = 64, .unproven_per_address_max = 64, .ordinary_max = 64};
-  limits.unproven_idle_max = seconds(120);  // no client authenticates here: the token in the path does
+  limits.unproven_idle_max = seconds(120);  // clients do not authenticate here: the token in the path stands for that
   return limits;
 }
 
@@ -97,7 +97,8 @@ RequestHandler::Ticket DashboardServer::on_request(Incoming incoming, std::share
   };
   if (!is_own_host(request.header("host"), address_, http_->port()))
     return refuse(ErrorCode::kForbidden, "this server is not reached by that name");
-  if (is_cross_origin(request)) return refuse(ErrorCode::kForbidden, "pages of other origins may ask for nothing here");
+  if (is_cross_origin(request))
+    return refuse(ErrorCode::kForbidden, "pages of other origins may send no requests here");
   const std::string rest(behind_token(request.target, token_));
   if (rest.empty()) return refuse(ErrorCode::kNotFound, "open the address that `spillway dashboard` printed");
   if (request.method == api::Method::kGet) {
@@ -112,7 +113,7 @@ RequestHandler::Ticket DashboardServer::on_request(Incoming incoming, std::share
     return ticket;
   }
   request.target = rest;
-  auto proxied = judge_proxied(request);
+  auto proxied = check_proxied(request);
   if (!proxied) {
     sink->on_response(status_response(proxied.error()));
     return ticket;

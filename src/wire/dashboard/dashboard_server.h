@@ -21,13 +21,13 @@
 
 namespace spillway::wire {
 
-/// Port: plays what would happen to the cluster. Thread: loop.
-class WhatIfPlayer {
+/// Port: runs what-if simulations. Thread: loop.
+class WhatIfRunner {
  public:
-  virtual ~WhatIfPlayer() = default;
+  virtual ~WhatIfRunner() = default;
   /// Answers `sink` once, also with a refusal. `id` is unknown to it.
   virtual void open(std::uint64_t id, const api::Json& question, std::shared_ptr<api::ResponseSink> sink) = 0;
-  /// The answer is not wanted any more.
+  /// Called when the answer is not needed any more.
   virtual void abandon(std::uint64_t id) = 0;
 };
 
@@ -38,7 +38,7 @@ class DashboardServer final : private RequestHandler {
     std::uint16_t port = 0;             // 0: any free one
     HttpEndpoint endpoint;              // the API server, with the credentials
     ControllerWay::Options controllers;
-    std::shared_ptr<WhatIfPlayer> what_if;  // null: the page does not offer it
+    std::shared_ptr<WhatIfRunner> what_if;  // null: the page does not offer it
     std::string version;
     telemetry::Log log;
   };
@@ -65,7 +65,7 @@ class DashboardServer final : private RequestHandler {
   DashboardDoor door_;
   ApiRelay relay_;
   ControllerWay controllers_;
-  std::shared_ptr<WhatIfPlayer> what_if_;
+  std::shared_ptr<WhatIfRunner> what_if_;
   Ticket last_ticket_ = 0;
   std::unique_ptr<HttpServer> http_;
 };

@@ -18,7 +18,7 @@ foreach(part script:app.js style:app.css frame:index.html)
     file(READ ${dashboard_folder}/${file} hex HEX)
     string(LENGTH "${hex}" length)
     set(begin 0)
-    while(begin LESS length)  # a string literal has its bounds: several stand side by side
+    while(begin LESS length)  # compilers limit the length of a string literal, so a file is several literals in a row
       string(SUBSTRING "${hex}" ${begin} 8000 piece)
       string(REGEX REPLACE "(..)" "\\\\x\\1" piece "${piece}")
       string(APPEND dashboard_${name}_literals "    \"${piece}\"sv,\n")

@@ -8,7 +8,7 @@
 namespace spillway::wire {
 
 struct DashboardFile {
-  std::span<const std::string_view> pieces;  // one after another they are the file; empty: it was not built
+  std::span<const std::string_view> pieces;  // the file, in pieces; empty: the page was not built
 };
 
 extern const DashboardFile kDashboardScript;

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -19,11 +22,11 @@ constexpr std::size_t kSegmentBytesMax = 253;  // as long as the name of an obje
 constexpr std::size_t kPath = 10;              // segments
 constexpr std::size_t kQuestionBytesMax = std::size_t{256} * 1024;
 
-/// One kind of request. "*" matches any one segment.
+/// A method and path that may pass. "*" matches any one segment.
 struct Allowed {
   Method method;
   std::array<std::string_view, kPath> path;
-  enum class Query { kNone, kList } query = Query::kNone;
+  enum class Query { kNone, kList, kLog } query = Query::kNone;
   enum class Body { kNone, kHold, kReview, kDelete } body = Body::kNone;
 };
 
@@ -37,20 +40,24 @@ constexpr auto kAllowed = std::to_array<Allowed>({
     {Method::kGet, {"api", "v1", "pods"}, Query::kList},
     {Method::kGet, {"api", "v1", "namespaces", "*", "pods"}, Query::kList},
     {Method::kGet, {"api", "v1", "namespaces", "*", "pods", "*"}},
+    {Method::kGet, {"api", "v1", "namespaces", "*", "pods", "*", "log"}, Query::kLog},
     {Method::kGet, {"api", "v1", "events"}, Query::kList},
     {Method::kGet, {"api", "v1", "persistentvolumeclaims"}, Query::kList},
     {Method::kGet, {"api", "v1", "services"}, Query::kList},
     {Method::kGet, {"apis", "storage.k8s.io", "v1", "storageclasses"}, Query::kList},
+    {Method::kGet, {"apis", "apps", "v1", "deployments"}, Query::kList},
     {Method::kGet, {"apis", "apps", "v1", "replicasets"}, Query::kList},
     {Method::kGet, {"apis", "apps", "v1", "statefulsets"}, Query::kList},
     {Method::kGet, {"apis", "apps", "v1", "daemonsets"}, Query::kList},
     {Method::kGet, {"apis", "batch", "v1", "jobs"}, Query::kList},
+    {Method::kGet, {"apis", "discovery.k8s.io", "v1", "endpointslices"}, Query::kList},
     {Method::kGet, {"apis", "coordination.k8s.io", "v1", "namespaces", "kube-node-lease", "leases"}, Query::kList},
     {Method::kGet, {"api", "v1", "nodes", "*", "proxy", "debug", "spillway", "decisions"}},
     {Method::kGet, {"api", "v1", "nodes", "*", "proxy", "stats", "summary"}},
     {Method::kGet, {"api", "v1", "nodes", "*", "proxy", "configz"}},
     {Method::kGet, {"debug", "spillway", "zones"}},
     {Method::kGet, {"debug", "spillway", "nodes", "*"}},
+    {Method::kGet, {"debug", "spillway", "services"}},
     {Method::kGet, {"api", "v1", "namespaces", kHoldNamespace, "configmaps", kHoldName}},
     {Method::kPost, {"api", "v1", "namespaces", kHoldNamespace, "configmaps"}, Query::kNone, Body::kHold},
     {Method::kPut, {"api", "v1", "namespaces", kHoldNamespace, "configmaps", kHoldName}, Query::kNone, Body::kHold},
@@ -63,6 +70,12 @@ constexpr auto kAllowed = std::to_array<Allowed>({
 
 constexpr auto kListParameters = std::to_array<std::string_view>(
     {"allowWatchBookmarks", "continue", "fieldSelector", "limit", "resourceVersion", "timeoutSeconds", "watch"});
+
+constexpr auto kLogParameters =
+    std::to_array<std::string_view>({"container", "limitBytes", "previous", "tailLines", "timestamps"});
+
+// The page reads the end of a log again and again: a request without a bound could make it read gigabytes.
+constexpr std::int64_t kLogBytesMax = std::int64_t{1} << 20U;
 
 Error refused(const api::Request& asked) {
   return make_error(ErrorCode::kForbidden, "the dashboard does not pass on {} {}", api::to_string(asked.method),
@@ -88,11 +101,20 @@ bool fits(const Allowed& allowed, Method method, const std::vector<std::string>&
   return segments.size() == kPath;
 }
 
-Result<std::string> query_text(const std::vector<std::pair<std::string, std::string>>& query) {
+bool has_bound(const api::Target& target) {
+  const std::string* bound = target.find("limitBytes");
+  std::int64_t bytes = 0;
+  if (bound == nullptr) return false;
+  const auto [end, error] = std::from_chars(bound->data(), bound->data() + bound->size(), bytes);
+  return error == std::errc() && end == bound->data() + bound->size() && bytes > 0 && bytes <= kLogBytesMax;
+}
+
+Result<std::string> query_text(const std::vector<std::pair<std::string, std::string>>& query,
+                               std::span<const std::string_view> known) {
   std::string text;
   std::vector<std::string_view> seen;
   for (const auto& [name, value] : query) {
-    if (std::ranges::find(kListParameters, name) == kListParameters.end())
+    if (std::ranges::find(known, name) == known.end())
       return make_error(ErrorCode::kForbidden, "the dashboard does not pass on the parameter \"{}\"", name);
     if (std::ranges::find(seen, name) != seen.end())
       return make_error(ErrorCode::kBadRequest, "the parameter \"{}\" is given twice", name);
@@ -123,16 +145,19 @@ Result<std::string> body_text(Body wanted, const api::Request& asked) {
 
 }  // namespace
 
-Result<ProxiedRequest> judge_proxied(const api::Request& asked) {
+Result<ProxiedRequest> check_proxied(const api::Request& asked) {
   SPILLWAY_TRY(target, api::parse_target(asked.target));
   const auto allowed =
       std::ranges::find_if(kAllowed, [&](const Allowed& each) { return fits(each, asked.method, target.segments); });
   if (allowed == kAllowed.end()) return refused(asked);
   if (allowed->query == Query::kNone && !target.query.empty()) return refused(asked);
+  if (allowed->query == Query::kLog && !has_bound(target)) return refused(asked);
+  const bool is_log = allowed->query == Query::kLog;
   ProxiedRequest proxied;
   proxied.request.method = asked.method;
   for (const std::string& segment : target.segments) proxied.request.target += "/" + api::percent_encode(segment);
-  SPILLWAY_TRY(query, query_text(target.query));
+  SPILLWAY_TRY(query, query_text(target.query, is_log ? std::span<const std::string_view>(kLogParameters)
+                                                      : std::span<const std::string_view>(kListParameters)));
   proxied.request.target += query;
   SPILLWAY_TRY(body, body_text(allowed->body, asked));
   proxied.request.headers = {{"accept", "application/json"}, {"user-agent", "spillway-dashboard"}};
@@ -163,7 +188,7 @@ bool is_cross_origin(const api::Request& request, std::string_view scheme) {
 
 Result<api::Json> read_what_if(const api::Request& asked, std::string_view scheme) {
   if (is_cross_origin(asked, scheme))
-    return make_error(ErrorCode::kForbidden, "pages of other origins may ask for nothing here");
+    return make_error(ErrorCode::kForbidden, "pages of other origins may send no requests here");
   if (asked.header("content-type") != "application/json")
     return make_error(ErrorCode::kBadRequest, "expected a body of the type application/json");
   if (asked.body.size() > kQuestionBytesMax)

@@ -22,7 +22,7 @@ struct ProxiedRequest {
 
 /// `asked.target` without what leads to the dashboard: "/api/v1/nodes?watch=1". kForbidden: the page needs no such
 /// request; kBadRequest: the target or the body is malformed.
-Result<ProxiedRequest> judge_proxied(const api::Request& asked);
+Result<ProxiedRequest> check_proxied(const api::Request& asked);
 
 /// True if this value of a Host header names the server that listens on `address` and `port`. Another name may resolve
 /// to this machine as well: that of a hostile page (DNS rebinding). A browser sends the port unless it is 80.

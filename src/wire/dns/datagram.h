@@ -30,7 +30,7 @@ struct DatagramPath {
 
 struct Datagram {
   DatagramPath path;
-  std::size_t size = 0;  // larger than the buffer: it was cut
+  std::size_t size = 0;  // larger than the buffer: the message was cut
 };
 
 /// A bound socket; port 0 picks a free one. The error names the place.
@@ -48,7 +48,7 @@ void send_datagram(const Socket& socket, const DatagramPath& path, std::string_v
 /// The addresses of this machine's interfaces; empty if they cannot be read.
 std::set<api::IpAddress> own_addresses();
 
-/// The address of a connected socket's other end. nullopt: it is gone.
+/// The address of the other end of a connected socket. nullopt: not connected any more.
 std::optional<api::IpAddress> peer_ip(const Socket& socket);
 
 }  // namespace spillway::wire

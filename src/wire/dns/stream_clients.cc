@@ -72,7 +72,7 @@ void StreamClients::on_ready(ConnectionId id) {
   if (!send(id, found->second)) return;
   if (found->second.waiting < kQueriesOfConnection && !read(id, found->second)) return;
   take_messages(id);
-  settle(id);
+  update_interest(id);
 }
 
 bool StreamClients::read(ConnectionId id, Connection& connection) {
@@ -113,9 +113,7 @@ void StreamClients::answer(ConnectionId id, std::string_view message) {
   append_frame(connection.unsent, message);
   if (connection.unsent.size() > kUnsentMax) return close(id);
   // The messages that wait behind a full connection are handled in a turn of their own.
-  loop_.at_end_of_turn([this, id, alive = std::weak_ptr(alive_)] {
-    if (!alive.expired()) on_ready(id);
-  });
+  loop_.at_end_of_turn(alive_.guard([this, id] { on_ready(id); }));
 }
 
 bool StreamClients::send(ConnectionId id, Connection& connection) {
@@ -130,7 +128,7 @@ bool StreamClients::send(ConnectionId id, Connection& connection) {
   return true;
 }
 
-void StreamClients::settle(ConnectionId id) {
+void StreamClients::update_interest(ConnectionId id) {
   const auto found = connections_.find(id);
   if (found == connections_.end()) return;
   const Connection& connection = found->second;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "api/text/ip_address.h"
+#include "base/alive.h"
 #include "runtime/loop.h"
 #include "wire/net/socket.h"
 
@@ -30,9 +31,9 @@ class StreamClients {
   using ConnectionId = std::uint64_t;
 
   struct Callbacks {
-    /// Connections of other addresses are closed at once.
+    /// Asked for each new connection; others are closed at once.
     std::function<bool(const api::IpAddress& client)> may_ask;
-    /// One message. answer() or close() must follow.
+    /// Called with each message. answer() or close() must follow.
     std::function<void(ConnectionId connection, const api::IpAddress& client, std::string_view message)> on_message;
   };
 
@@ -42,7 +43,7 @@ class StreamClients {
   StreamClients(const StreamClients&) = delete;
   StreamClients& operator=(const StreamClients&) = delete;
 
-  /// Takes what waits at the listening socket.
+  /// Accepts waiting connections.
   void accept(const Socket& listener);
   /// One answer, also an empty one, which is not sent. Harmless if the connection is gone.
   void answer(ConnectionId connection, std::string_view message);
@@ -68,7 +69,7 @@ class StreamClients {
   bool send(ConnectionId id, Connection& connection);
   /// Passes on the messages that have arrived completely.
   void take_messages(ConnectionId id);
-  void settle(ConnectionId id);
+  void update_interest(ConnectionId id);
   void watch_idle(ConnectionId id, Instant due);
 
   runtime::Loop& loop_;
@@ -76,7 +77,7 @@ class StreamClients {
   ConnectionId last_ = 0;
   std::map<ConnectionId, Connection> connections_;
   std::map<api::IpAddress, std::size_t> by_client_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Alive alive_;
 };
 
 }  // namespace spillway::wire

@@ -51,9 +51,7 @@ void UpstreamCalls::ask(const dns::Ask& ask) {
 }
 
 void UpstreamCalls::fail_later(dns::AskId id) {
-  loop_.post([this, id, alive = std::weak_ptr(alive_)] {
-    if (!alive.expired()) done_(id, std::nullopt);
-  });
+  loop_.post(alive_.guard([this, id] { done_(id, std::nullopt); }));
 }
 
 void UpstreamCalls::end(dns::AskId id) {

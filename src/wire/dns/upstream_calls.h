@@ -3,6 +3,7 @@
 // resolver sends; it ends each in time (dns/resolver.h). An answer of up to 65,535 bytes is read.
 #pragma once
 
+#include "base/alive.h"
 #include "runtime/loop.h"
 #include "wire/dns/message.h"
 #include "wire/net/socket.h"
@@ -36,7 +37,7 @@ class UpstreamCalls {
   UpstreamCalls& operator=(const UpstreamCalls&) = delete;
 
   void ask(const dns::Ask& ask);
-  /// Harmless if it has ended.
+  /// Ends a query. Harmless if it has ended.
   void end(dns::AskId id);
 
  private:
@@ -60,7 +61,7 @@ class UpstreamCalls {
   std::vector<DnsServerPlace> servers_;
   Done done_;
   std::map<dns::AskId, Call> calls_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Alive alive_;
 };
 
 }  // namespace spillway::wire

@@ -42,7 +42,7 @@ std::string GzipStream::add(std::string_view data, Last last) {
   do {
     const std::string_view piece = data.substr(0, kStepBytes);
     data.remove_prefix(piece.size());
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(piece.data()));  // zlib only reads it
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(piece.data()));  // zlib does not write to its input
     stream.avail_in = static_cast<uInt>(piece.size());
     const int flush = last == Last::kYes && data.empty() ? Z_FINISH : Z_NO_FLUSH;
     do {

@@ -15,7 +15,7 @@ enum class Framing {
   kLength,    // Content-Length
   kChunked,   // chunk by chunk
   kUntilEnd,  // until the connection closes
-  kNone,      // there is no body and no length (204, 304)
+  kNone,      // neither body nor length (204, 304)
 };
 
 struct ResponseFrame {
@@ -25,7 +25,7 @@ struct ResponseFrame {
   WallTime date;
 };
 
-/// Answers of this status have no body and no length.
+/// True if an answer of this status has neither body nor length.
 constexpr bool is_bodyless(int status) {
   return status == 204 || status == 304;
 }
@@ -37,7 +37,7 @@ std::string field_value(std::string_view text);
 /// characters in values become blanks, so that no value can start a header of its own.
 std::string format_response_head(const api::Response& response, const ResponseFrame& frame);
 
-/// The same of an answer after which the connection is not HTTP any more: all headers as they are.
+/// The head of an answer after which the connection is not HTTP any more: all headers as they are.
 std::string format_upgrade_head(const api::Response& response);
 
 /// Request line and headers with the empty line; `host`: the value of the Host header. Content-Length is set if there

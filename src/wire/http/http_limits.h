@@ -7,7 +7,7 @@
 
 namespace spillway::wire {
 
-/// The parts of one request.
+/// Bounds of the parts of one request.
 struct RequestBounds {
   std::size_t head_bytes_max = std::size_t{64} * 1024;  // request line, fields, and the empty line that ends them
   /// The request line with its line end. As much as the head: selectors and continue tokens are long.
@@ -35,7 +35,7 @@ struct WaitingBounds {
   std::size_t total_bytes_max = std::size_t{256} * 1024 * 1024;
   /// The last part is for vital clients.
   std::size_t ordinary_bytes_max = std::size_t{192} * 1024 * 1024;
-  /// The bound of one client that is not vital, unless it is a single answer.
+  /// Bytes of one client that is not vital, unless they are a single answer.
   std::size_t client_bytes_max = std::size_t{64} * 1024 * 1024;
   /// A request is answered before it is carried out (429) when less room than this is left.
   std::size_t room_bytes = std::size_t{16} * 1024 * 1024;
@@ -43,7 +43,7 @@ struct WaitingBounds {
   std::size_t connection_bytes_free = std::size_t{32} * 1024;
 };
 
-/// Requests on their way to the loop and on it (request_line.h).
+/// Bounds of requests that wait for the loop (request_line.h).
 struct QueueBounds {
   // Requests that are being carried out.
   std::size_t vital_seats = 1024;
@@ -70,9 +70,9 @@ struct HttpLimits {
 
   Duration handshake_max = seconds(5);
   Duration header_max = seconds(10);        // from the first byte of a request to the end of its header
-  Duration body_max = seconds(60);          // from there to the end of its body
+  Duration body_max = seconds(60);          // time from the head to the end of the body
   Duration unproven_idle_max = seconds(5);  // between requests, and before the first, of an unknown client
-  Duration idle_max = seconds(120);         // between requests of others
+  Duration idle_max = seconds(120);         // time between requests of other clients
   /// A client has to take so much of what waits for it within this time, or the connection is closed; within the
   /// shorter one when half of the bytes that may wait do.
   std::size_t taken_bytes_min = std::size_t{16} * 1024;

@@ -374,7 +374,7 @@ Result<ResponseParser::Step> ResponseParser::feed(std::string& input) {
 
 Result<ResponseParser::Step> ResponseParser::finish() {
   if (!impl_->message->got_some()) {
-    return make_error(ErrorCode::kServiceUnavailable, "connection closed before an answer came");
+    return make_error(ErrorCode::kServiceUnavailable, "connection closed before an answer arrived");
   }
   error_code error;
   impl_->message->put_eof(error);

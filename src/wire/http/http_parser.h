@@ -16,7 +16,7 @@
 
 namespace spillway::wire {
 
-/// Parses one request after the other.
+/// Parses requests, one after the other.
 class RequestParser {
  public:
   enum class Step {
@@ -53,7 +53,7 @@ class RequestParser {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The answer to one request.
+/// Parses the answer to one request.
 class ResponseParser {
  public:
   enum class Step { kNeedMore, kBody, kDone };

@@ -5,7 +5,7 @@ namespace {
 
 constexpr int kEmptyInARowMax = 10;
 constexpr std::uint64_t kPrioritiesPerStream = 100;
-constexpr std::uint64_t kWindowUpdatesFree = 100;  // before anything was asked or answered
+constexpr std::uint64_t kWindowUpdatesFree = 100;  // allowed before any request
 constexpr std::uint64_t kWindowUpdatesPerStream = 2;
 constexpr std::uint64_t kWindowUpdatesPerData = 20;
 

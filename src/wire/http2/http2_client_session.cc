@@ -72,7 +72,7 @@ struct Http2ClientSession::Impl final : Http2Core {
   void on_stream_closed(StreamId id, std::uint32_t code) override {
     const auto stream = streams.extract(id);
     if (!stream) return;
-    unwanted_bytes_max += bounds.stream_window_bytes;       // nghttp2 may have reset it
+    unwanted_bytes_max += bounds.stream_window_bytes;       // bytes of streams that nghttp2 may have reset
     const bool untouched = code == NGHTTP2_REFUSED_STREAM;  // nghttp2 reports this also for streams refused by a GOAWAY
     handler.on_end(id, Failure{untouched, fmt::format("the stream was reset ({})", nghttp2_http2_strerror(code))});
   }

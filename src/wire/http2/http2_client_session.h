@@ -21,7 +21,7 @@ class Http2ClientSession {
  public:
   using StreamId = Http2StreamId;
 
-  /// The reason why there is no answer, or only a part of one.
+  /// The reason why an answer is missing or incomplete.
   struct Failure {
     bool untouched = false;  // the server has not processed the request, or it was not sent
     std::string problem;
@@ -54,9 +54,9 @@ class Http2ClientSession {
   /// The reason why we ended it, if it was because of frames of the server.
   std::optional<FloodGuard::Frame> flood() const;
 
-  /// False once the server wants no new streams on this connection.
+  /// False once the server refuses new streams on this connection.
   bool takes_requests() const;
-  /// The number of streams that the server and the bounds allow at the same time.
+  /// The number of simultaneous streams that the server and the bounds allow.
   std::size_t streams_max() const;
 
   /// Sends a request; request.body is not used. `body`: null for none. nullopt: takes_requests() is false.

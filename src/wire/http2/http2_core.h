@@ -82,7 +82,7 @@ class Http2Core {
   /// DATA of a stream that is open, with its padding.
   virtual void on_data_frame(std::size_t bytes) { static_cast<void>(bytes); }
 
-  /// Makes nghttp2 ask next_body() for the body of a message.
+  /// A provider for nghttp2 that takes the body of a message from next_body().
   static nghttp2_data_provider body_provider();
 
   FloodGuard& guard() { return guard_; }

@@ -37,7 +37,7 @@ struct Http2Session::Impl final : Http2Core {
 
   void on_body_sent(StreamId stream, std::size_t bytes) override { handler.on_body_sent(stream, bytes); }
 
-  /// A request that was answered before all of it had arrived: the rest is not read.
+  /// A request answered before all of it had arrived: the rest is not read.
   void on_sent(const nghttp2_frame& frame) override {
     const bool answers = frame.hd.type == NGHTTP2_DATA || frame.hd.type == NGHTTP2_HEADERS;
     if (answers && (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0 &&
@@ -115,7 +115,7 @@ void Http2Session::ping() {
   nghttp2_submit_ping(impl_->raw(), NGHTTP2_FLAG_NONE, nullptr);
 }
 
-void Http2Session::go_away() {
+void Http2Session::submit_goaway() {
   nghttp2_submit_goaway(impl_->raw(), NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(impl_->raw()),
                         NGHTTP2_NO_ERROR, nullptr, 0);
 }

@@ -37,9 +37,9 @@ class Http2Session {
     virtual ~Handler() = default;
     /// The head of a request is complete.
     virtual void on_head(StreamId stream, api::Request head, Body body) = 0;
-    /// The head was too large: an answer is expected all the same.
+    /// The head was too large; nevertheless the request must be answered.
     virtual void on_large_head(StreamId stream, api::Request head) = 0;
-    /// Bytes of a body: they hold up the client until they are consumed().
+    /// Bytes of a body, which count against the client's window until consumed().
     virtual void on_body(StreamId stream, std::string_view bytes) = 0;
     /// A body is complete. Not called for a request without one.
     virtual void on_body_end(StreamId stream) = 0;
@@ -68,7 +68,7 @@ class Http2Session {
 
   /// Sends the head of an answer; 100 precedes another one. With kFollows next_body() is called for the body.
   void respond(StreamId stream, const api::Response& head, Body body);
-  /// More bytes of a body are ready.
+  /// Continues a body for which more bytes are ready.
   void resume(StreamId stream);
   void set_priority(StreamId stream, Priority priority);
   /// Bytes of a body were used, or dropped: the client may send as many more.
@@ -77,7 +77,7 @@ class Http2Session {
 
   void ping();
   /// Accepts no new streams; the present ones continue.
-  void go_away();
+  void submit_goaway();
   /// The connection ends as soon as the peer was sent this code.
   void terminate(Code code);
 

@@ -28,7 +28,7 @@ struct Http2BodyPart {
 };
 
 struct Http2Bounds {
-  std::uint32_t streams_max = 100;                                   // at the same time
+  std::uint32_t streams_max = 100;                                   // simultaneous streams
   std::uint32_t stream_window_bytes = std::uint32_t{256} * 1024;     // for a body, not yet consumed
   std::int32_t connection_window_bytes = std::int32_t{1024} * 1024;  // for all bodies together
   std::size_t head_bytes_max = std::size_t{64} * 1024;               // names and values, 32 more for each field

@@ -21,8 +21,8 @@ namespace spillway::wire {
 struct PeerCertificate {
   std::string common_name;
   std::vector<std::string> organizations;
-  std::optional<std::string> problem;  // why it is not trusted; nullopt: verified
-  std::optional<WallTime> end = {};    // end of its validity; connections may outlive it
+  std::optional<std::string> problem;  // the reason why the certificate is not trusted; nullopt: verified
+  std::optional<WallTime> end = {};    // end of the certificate's validity; connections may outlive it
 
   friend bool operator==(const PeerCertificate&, const PeerCertificate&) = default;
 };

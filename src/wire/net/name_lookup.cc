@@ -20,7 +20,7 @@ struct AddressListFree {
   void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
 };
 
-Result<std::vector<std::string>> look_up(const std::string& host) {
+Result<std::vector<std::string>> resolve_host(const std::string& host) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
@@ -53,7 +53,7 @@ void NameLookup::resolve(std::string host, Done done) {
   }
   if (!thread_) thread_.emplace("spillway-names");
   thread_->loop().post([this, host = std::move(host), done = std::move(done)]() mutable {
-    loop_.post([result = look_up(host), done = std::move(done)]() mutable { done(std::move(result)); });
+    loop_.post([result = resolve_host(host), done = std::move(done)]() mutable { done(std::move(result)); });
   });
 }
 

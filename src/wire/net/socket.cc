@@ -160,7 +160,8 @@ Result<std::optional<Socket>> accept_from(const Socket& listener) {
       tune_connection(socket.fd());
       return std::optional(std::move(socket));
     }
-    if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;  // the client is gone; the next one
+    // the client has disconnected; try the next one
+    if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;
     if (errno == EAGAIN) return std::optional<Socket>();
     return make_error(ErrorCode::kServiceUnavailable, "accept: {}", words(errno));
   }
@@ -211,7 +212,7 @@ bool leads_home(const Socket& socket) {
 }
 
 // The route to an address of this machine has that address as its source. Nothing is sent.
-bool comes_from_here(const Socket& socket) {
+bool is_from_here(const Socket& socket) {
   Address peer;
   Address source;
   peer.length = sizeof peer.storage;

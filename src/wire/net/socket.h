@@ -39,7 +39,7 @@ bool is_numeric_address(const std::string& host);
 /// use".
 Result<Socket> listen_on(const std::string& address, std::uint16_t port);
 
-/// The same at an address that this machine may only get later.
+/// Listens at an address that this machine may only get later.
 Result<Socket> listen_ahead_on(const std::string& address, std::uint16_t port);
 
 std::uint16_t local_port(const Socket& socket);
@@ -63,11 +63,11 @@ void close_as_failure(const Socket& socket);
 /// Begins to connect; the socket becomes writable when that has succeeded or failed.
 Result<Socket> connect_to(const std::string& address, std::uint16_t port);
 
-/// True if the other end of a connected socket is an address of this machine.
+/// True if the other end of a connected socket is on this machine.
 bool leads_home(const Socket& socket);
 
 /// True if the other end of an accepted socket is an address that an interface of this machine has at the moment.
-bool comes_from_here(const Socket& socket);
+bool is_from_here(const Socket& socket);
 
 /// The result of connecting: nullopt if it is established, else the reason why not ("connection refused").
 std::optional<std::string> connect_problem(const Socket& socket);

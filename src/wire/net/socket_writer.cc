@@ -10,7 +10,7 @@ constexpr std::size_t kReadyPerFlush = std::size_t{512} * 1024;
 
 }  // namespace
 
-/// Many small events become one write.
+/// Joins small pieces, so that many events become one write.
 SocketWriter::Flushed SocketWriter::flush() {
   waits_ = Wait::kNothing;
   std::size_t made_ready = 0;
@@ -45,7 +45,7 @@ SocketWriter::Flushed SocketWriter::flush() {
     written_bytes_ += moved.bytes;
     if (empty()) source_.on_sent();
   }
-  // Nothing waits: releases the memory, because a connection may stay idle for long.
+  // Releases the memory of an empty writer, because the connection may stay idle for long.
   ready_ = {};
   sent_ = 0;
   return Flushed::kOk;

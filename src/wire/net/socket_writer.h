@@ -12,7 +12,7 @@ namespace spillway::wire {
 
 class SocketWriter {
  public:
-  /// Made ready before it is handed to the socket.
+  /// Bytes joined before they are given to the socket.
   static constexpr std::size_t kReadyMax = std::size_t{64} * 1024;
 
   /// Port: the source of the bytes.
@@ -31,7 +31,7 @@ class SocketWriter {
   enum class Wait {
     kNothing,
     kWritable,  // the socket takes no more, or the other connections of the thread have their turn
-    kReadable,  // TLS wants to read first
+    kReadable,  // TLS must read first
   };
 
   enum class Flushed { kOk, kFailed };  // kFailed: the connection is unusable
@@ -41,7 +41,7 @@ class SocketWriter {
   SocketWriter(const SocketWriter&) = delete;
   SocketWriter& operator=(const SocketWriter&) = delete;
 
-  /// Sends what the socket takes.
+  /// Sends as much as the socket accepts.
   Flushed flush();
 
   /// The result of the last flush().

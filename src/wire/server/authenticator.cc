@@ -20,7 +20,8 @@ namespace spillway::wire {
 namespace {
 
 constexpr std::string_view kExtraPrefix = "impersonate-extra-";
-constexpr microseconds kClockSkew = minutes(1);  // this clock may have been set back since a token was made
+// tolerated, because this clock may have been set back since the token was made
+constexpr microseconds kClockSkew = minutes(1);
 constexpr std::string_view kServiceAccountPrefix = "system:serviceaccount:";
 
 std::string digest_of(std::string_view token) {
@@ -139,7 +140,7 @@ Authenticator::Authenticator(Options options)
     : anonymous_(std::make_shared<const api::UserInfo>(std::move(options.anonymous))),
       account_key_(std::move(options.account_key)),
       bootstrap_tokens_(std::move(options.bootstrap_tokens)),
-      tokens_judged_(options.judged) {
+      tokens_verified_(options.verified) {
   if (options.metrics != nullptr) {
     certificate_left_ = options.metrics->histogram(
         "apiserver_client_certificate_expiration_seconds",
@@ -191,12 +192,12 @@ Result<std::optional<Authenticator::Identity>> Authenticator::identify_token(std
     if (std::ranges::find(wanted, own.front()) == wanted.end()) return std::optional<Identity>();
     return std::optional(Identity{known->second, own});
   }
-  if (bootstrap_tokens_ && apiserver::BootstrapToken::looks_like_token(token)) {
+  if (bootstrap_tokens_ && apiserver::BootstrapToken::has_token_form(token)) {
     auto user = bootstrap_tokens_->identify(token, now);
     if (!user || std::ranges::find(wanted, own.front()) == wanted.end()) return std::optional<Identity>();
     return std::optional(Identity{*std::move(user), own});
   }
-  if (!account_key_ || !TokenKey::looks_like_token(token)) return std::optional<Identity>();
+  if (!account_key_ || !TokenKey::has_token_form(token)) return std::optional<Identity>();
   SPILLWAY_TRY(identity, identify_account(token, wanted, now));
   return std::optional(std::move(identity));
 }
@@ -230,7 +231,7 @@ Result<UserPtr> Authenticator::identify_shared(const std::optional<PeerCertifica
     return of_certificate;
   }
   const std::optional<std::string_view> token = bearer_token(request.header("authorization"));
-  if (!token || tokens_judged_ == Tokens::kHandler) return anonymous_;
+  if (!token || tokens_verified_ == Tokens::kHandler) return anonymous_;
   auto identity = identify_token(*token, {}, now);
   if (!identity) return make_error(ErrorCode::kUnauthorized, "Unauthorized: {}", identity.error().message);
   if (!*identity) return make_error(ErrorCode::kUnauthorized, "Unauthorized");
@@ -254,7 +255,7 @@ Result<api::UserInfo> Authenticator::authenticate(const std::optional<PeerCertif
 Result<UserPtr> Authenticator::authenticate(const std::optional<PeerCertificate>& certificate,
                                             const api::Request& request, WallTime now, UserPtr& of_certificate) const {
   SPILLWAY_TRY(user, identify_shared(certificate, request, now, of_certificate));
-  if (tokens_judged_ == Tokens::kHandler) return user;
+  if (tokens_verified_ == Tokens::kHandler) return user;
   SPILLWAY_TRY(target, impersonated(request));
   if (!target) return user;
   if (std::ranges::find(user->groups, api::kMastersGroup) == user->groups.end()) {

@@ -48,9 +48,9 @@ class Authenticator final : public apiserver::TokenAuthenticator {
   struct Options {
     std::vector<TokenEntry> tokens;
     std::shared_ptr<const TokenKey> account_key;                       // null: service account tokens are refused
-    std::shared_ptr<const BootstrapTokenTable> bootstrap_tokens = {};  // null: they are refused
-    Tokens judged = Tokens::kHere;
-    telemetry::Registry* metrics = nullptr;  // must outlive it; nullptr: nothing is counted
+    std::shared_ptr<const BootstrapTokenTable> bootstrap_tokens = {};  // null: bootstrap tokens are refused
+    Tokens verified = Tokens::kHere;
+    telemetry::Registry* metrics = nullptr;  // must outlive the authenticator; nullptr: nothing is counted
     /// The user of a request without credentials.
     api::UserInfo anonymous = {std::string(api::kAnonymousUser), "", {std::string(api::kUnauthenticatedGroup)}};
   };
@@ -63,8 +63,8 @@ class Authenticator final : public apiserver::TokenAuthenticator {
   Result<api::UserInfo> authenticate(const std::optional<PeerCertificate>& certificate, const api::Request& request,
                                      WallTime now) const;
 
-  /// The same for one connection. `of_certificate`: the user of its certificate, made with the first request and shared
-  /// by all; null before. The validity of the certificate is checked with every request.
+  /// Authenticates a request of one connection. `of_certificate`: the user of its certificate, made with the first
+  /// request and shared by all; null before. The validity of the certificate is checked with every request.
   Result<UserPtr> authenticate(const std::optional<PeerCertificate>& certificate, const api::Request& request,
                                WallTime now, UserPtr& of_certificate) const;
 
@@ -72,7 +72,7 @@ class Authenticator final : public apiserver::TokenAuthenticator {
   Result<api::UserInfo> identify(const std::optional<PeerCertificate>& certificate, const api::Request& request,
                                  WallTime now) const;
 
-  Tokens tokens_judged() const { return tokens_judged_; }
+  Tokens tokens_verified() const { return tokens_verified_; }
 
   Result<std::optional<Identity>> identify_token(std::string_view token, const std::vector<std::string>& audiences,
                                                  WallTime now) const override;
@@ -89,7 +89,7 @@ class Authenticator final : public apiserver::TokenAuthenticator {
   UserPtr anonymous_;
   std::shared_ptr<const TokenKey> account_key_;
   std::shared_ptr<const BootstrapTokenTable> bootstrap_tokens_;
-  Tokens tokens_judged_;
+  Tokens tokens_verified_;
   mutable telemetry::Histogram certificate_left_;
 };
 

@@ -30,7 +30,7 @@ void BootstrapTokenTable::erase(const std::string& id) {
 }
 
 std::optional<api::UserInfo> BootstrapTokenTable::identify(std::string_view token, WallTime now) const {
-  if (!apiserver::BootstrapToken::looks_like_token(token)) return std::nullopt;
+  if (!apiserver::BootstrapToken::has_token_form(token)) return std::nullopt;
   const std::size_t dot = token.find('.');
   const std::lock_guard lock(mutex_);
   const auto found = tokens_.find(token.substr(0, dot));

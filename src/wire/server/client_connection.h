@@ -17,7 +17,7 @@
 
 namespace spillway::wire {
 
-/// Reads of one connection; then the others of the thread have their turn.
+/// Reads of one connection before the thread serves the others.
 inline constexpr int kReadsPerTurn = 8;
 /// Bounds of a connection that has sent its last answer: many clients read no answer before all of their body has left.
 inline constexpr std::size_t kLingerMax = std::size_t{32} * 1024 * 1024;
@@ -27,7 +27,7 @@ class ClientConnection {
  public:
   virtual ~ClientConnection() = default;
   virtual void start() = 0;
-  /// The last name its client has shown, or where it is.
+  /// The name by which the client authenticated last, or its address.
   virtual const std::string& client() const = 0;
   /// Answers the requests under way, then closes; ends streams at once.
   virtual void wind_down() = 0;
@@ -47,7 +47,7 @@ class ConnectionOwner {
   virtual bool prove(std::uint64_t connection, ClientRank rank) = 0;
   /// `idle`: no request or answer is under way on the connection.
   virtual void set_idle(std::uint64_t connection, bool idle) = 0;
-  virtual const std::shared_ptr<const AnswerDesk>& desk() const = 0;
+  virtual const std::shared_ptr<const AnswerContext>& answer_context() const = 0;
   /// Passes a request to the handler; its answer arrives by the AnswerTaker calls. Else the refusal.
   virtual std::optional<Refusal> deliver(std::shared_ptr<HttpExchange> exchange, Incoming incoming,
                                          std::weak_ptr<AnswerTaker> taker) = 0;
@@ -57,7 +57,7 @@ class ConnectionOwner {
   virtual bool stopping() const = 0;
   /// Draws if the client of a request is to open a new connection once it is answered.
   virtual bool draw_goaway() = 0;
-  /// Hands on what an upgraded connection has read.
+  /// Passes bytes from an upgraded connection on.
   virtual void pass_input(std::shared_ptr<HttpExchange> exchange, std::string bytes) = 0;
   /// Notifies the handler that a stream has the room for which it waits.
   virtual void report_room(std::shared_ptr<HttpExchange> exchange) = 0;

@@ -17,22 +17,23 @@ void ConnectionHandshake::start() {
   owner_.loop()->watch_fd(stream_->socket().fd(), interest_, [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->on_ready();
   });
-  timer_ = owner_.loop()->at(
-      runtime::RealClock::read_mono() + owner_.options().limits.handshake_max, [weak = weak_from_this()] {
-        const auto self = weak.lock();
-        if (!self || !self->stream_) return;
-        self->owner_.desk()->refusals->count(Refusal::kHandshakeTime, self->address_, runtime::RealClock::read_mono());
-        self->close();
-      });
+  timer_ = owner_.loop()->at(runtime::RealClock::read_mono() + owner_.options().limits.handshake_max,
+                             [weak = weak_from_this()] {
+                               const auto self = weak.lock();
+                               if (!self || !self->stream_) return;
+                               self->owner_.answer_context()->refusals->count(Refusal::kHandshakeTime, self->address_,
+                                                                              runtime::RealClock::read_mono());
+                               self->close();
+                             });
   on_ready();
 }
 
 void ConnectionHandshake::on_ready() {
-  const auto self = shared_from_this();  // the owner lets it go
+  const auto self = shared_from_this();  // the owner may release its reference
   if (!stream_) return;
   const ByteStream::Step step = stream_->handshake();
   if (step == ByteStream::Step::kDone) {
-    let_go();
+    unwatch();
     return owner_.on_established(id_, std::move(stream_), std::move(address_));
   }
   if (step == ByteStream::Step::kEnd || step == ByteStream::Step::kFailed) {
@@ -44,7 +45,7 @@ void ConnectionHandshake::on_ready() {
   owner_.loop()->rewatch_fd(stream_->socket().fd(), interest);
 }
 
-void ConnectionHandshake::let_go() {
+void ConnectionHandshake::unwatch() {
   owner_.loop()->cancel(timer_);
   owner_.loop()->unwatch_fd(stream_->socket().fd());
 }
@@ -52,7 +53,7 @@ void ConnectionHandshake::let_go() {
 void ConnectionHandshake::close() {
   if (!stream_) return;
   const auto self = shared_from_this();
-  let_go();
+  unwatch();
   stream_.reset();
   owner_.on_closed(id_);
 }

@@ -29,11 +29,11 @@ class ConnectionHandshake final : public ClientConnection, public std::enable_sh
 
  private:
   void on_ready();
-  void let_go();
+  void unwatch();
 
   std::uint64_t id_;
   ConnectionOwner& owner_;
-  std::unique_ptr<ByteStream> stream_;  // null once it is closed or handed on
+  std::unique_ptr<ByteStream> stream_;  // null once it was closed or passed on
   std::string address_;
   short interest_ = 0;
   runtime::Loop::TimerId timer_ = 0;

@@ -16,7 +16,7 @@
 namespace spillway::wire {
 namespace {
 
-constexpr Duration kLookInterval = seconds(5);
+constexpr Duration kCheckInterval = seconds(5);
 constexpr Duration kSilenceMax = seconds(30);  // silence of a client with open exchanges; then it gets a ping
 constexpr Duration kPingAnswerMax = seconds(15);
 
@@ -57,21 +57,17 @@ Http2Connection::Http2Connection(std::uint64_t id, ConnectionOwner& owner, std::
       owner_(owner),
       stream_(std::move(stream)),
       intake_(id, owner, std::move(address), peer_address(stream_->socket())),
+      streams_(owner, intake_),
       session_(*this, bounds_of(owner.options().limits)),
       writer_(*stream_, *this),
       stall_(owner.options().limits) {}
-
-Http2Connection::~Http2Connection() {
-  for (auto& [id, stream] : streams_)
-    if (stream.exchange) stream.exchange->gone = true;
-}
 
 void Http2Connection::start() {
   interest_ = POLLIN;
   owner_.loop()->watch_fd(stream_->socket().fd(), interest_, [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->on_ready();
   });
-  heard_ = idle_since_ = runtime::RealClock::read_mono();
+  last_received_ = idle_since_ = runtime::RealClock::read_mono();
   owner_.set_idle(id_, true);
   if (!intake_.accept(stream_->peer_certificate())) return close();
   on_ready();
@@ -89,7 +85,7 @@ void Http2Connection::receive() {
   input_wants_write_ = false;
   for (int reads = 0;; ++reads) {
     if (reads == kReadsPerTurn) {
-      if (stream_->has_buffered()) look_again();  // the socket reports itself again, decrypted bytes do not
+      if (stream_->has_buffered()) requeue();  // the socket reports itself again, decrypted bytes do not
       return;
     }
     const ByteStream::Moved moved = stream_->read(scratch);
@@ -116,17 +112,17 @@ void Http2Connection::receive() {
 }
 
 bool Http2Connection::feed(std::string_view bytes) {
-  heard_ = runtime::RealClock::read_mono();
+  last_received_ = runtime::RealClock::read_mono();
   pinged_ = false;
-  if (!session_.feed(bytes, heard_)) return false;
+  if (!session_.feed(bytes, last_received_)) return false;
   if (!session_.awaits_head())
     head_since_.reset();
   else if (!head_since_)
-    head_since_ = heard_;
+    head_since_ = last_received_;
   return true;
 }
 
-void Http2Connection::look_again() {
+void Http2Connection::requeue() {
   owner_.loop()->post([weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->on_ready();
   });
@@ -134,45 +130,29 @@ void Http2Connection::look_again() {
 
 Http2Connection::Stream& Http2Connection::open(StreamId id, const api::Request& head) {
   if (streams_.empty()) owner_.set_idle(id_, false);
-  if (phase_ != Phase::kClosed) owner_.count_streams(+1);
   ++requests_;
-  Stream& stream = streams_.try_emplace(id, owner_.options().limits).first->second;
-  stream.method = head.method;
-  stream.gzip_offered = offers_gzip(head.header("accept-encoding"));
-  return stream;
-}
-
-Http2Connection::Stream* Http2Connection::find(StreamId id) {
-  const auto found = streams_.find(id);
-  return found == streams_.end() ? nullptr : &found->second;
+  return streams_.open(id, head);
 }
 
 Http2Connection::Stream* Http2Connection::waiting_for(const std::shared_ptr<HttpExchange>& exchange) {
-  if (phase_ != Phase::kOpen) return nullptr;
-  Stream* stream = find(exchange->stream);
-  return stream != nullptr && stream->exchange == exchange ? stream : nullptr;
+  return phase_ == Phase::kOpen ? streams_.waiting_for(exchange) : nullptr;
 }
 
 /// A client that takes its requests back has the handler work on more than the streams it has open.
-bool Http2Connection::works_on_too_many() {
-  std::erase_if(abandoned_, [](const auto& exchange) { return exchange.expired(); });
-  return abandoned_.size() > Http2Bounds().streams_max;
-}
-
 void Http2Connection::on_head(StreamId id, api::Request head, Http2Session::Body body) {
-  if (works_on_too_many()) return session_.reset(id, Http2Session::Code::kRefusedStream);
+  if (streams_.works_on_too_many()) return session_.reset(id, Http2Session::Code::kRefusedStream);
   Stream& stream = open(id, head);
   if (!head.target.starts_with('/') && head.target != "*")
     return refuse(id, stream, head, nullptr, make_error(ErrorCode::kBadRequest, "the request has no path"));
   Result<UserPtr> user = intake_.identify(head);
   if (!user) {
     refuse(id, stream, head, nullptr, user.error());
-    return session_.go_away();
+    return session_.submit_goaway();
   }
   if (!intake_.admit(**user)) {
     refuse(id, stream, head, user->get(),
            make_error(ErrorCode::kTooManyRequests, "too many connections, please try again later"));
-    return session_.go_away();
+    return session_.submit_goaway();
   }
   const std::size_t most = owner_.options().limits.request.body_bytes_max;
   if (announced_bytes(head) > most) return refuse(id, stream, head, user->get(), body_too_large(most));
@@ -182,7 +162,7 @@ void Http2Connection::on_head(StreamId id, api::Request head, Http2Session::Body
   if (body == Http2Session::Body::kNone) return dispatch(id, stream);
   const HttpLimits& limits = owner_.options().limits;
   const bool unproven = intake_.rank() == ClientRank::kUnproven;
-  stream.body_due = heard_ + (unproven ? std::min(limits.header_max, limits.body_max) : limits.body_max);
+  stream.body_due = last_received_ + (unproven ? std::min(limits.header_max, limits.body_max) : limits.body_max);
   if (continues) session_.respond(id, {100, {}, {}}, Http2Session::Body::kNone);
 }
 
@@ -193,7 +173,7 @@ void Http2Connection::on_large_head(StreamId id, api::Request head) {
 }
 
 void Http2Connection::on_body(StreamId id, std::string_view bytes) {
-  Stream* stream = find(id);
+  Stream* stream = streams_.find(id);
   if (stream == nullptr || !stream->request) return session_.consume(id, bytes.size());  // already answered
   session_.consume(id, bytes.size());  // also for refused bytes: the window is that of the whole connection
   std::string& body = stream->request->body;
@@ -201,13 +181,13 @@ void Http2Connection::on_body(StreamId id, std::string_view bytes) {
   const std::size_t most = owner_.options().limits.request.body_bytes_max;
   if (body.size() > most) return refuse(id, *stream, body_too_large(most));
   if (intake_.is_too_large(body.size())) return refuse(id, *stream, intake_.too_large());
-  if (account(*stream, body.size())) return;
+  if (streams_.account(*stream, body.size())) return;
   intake_.count(Refusal::kRequestBytes);
   refuse(id, *stream, make_error(ErrorCode::kTooManyRequests, "too many requests at once, please try again later"));
 }
 
 void Http2Connection::on_body_end(StreamId id) {
-  Stream* stream = find(id);
+  Stream* stream = streams_.find(id);
   if (stream != nullptr && stream->request) dispatch(id, *stream);
 }
 
@@ -217,16 +197,16 @@ void Http2Connection::dispatch(StreamId id, Stream& stream) {
   UserPtr user = std::exchange(stream.user, nullptr);
   // A client without credentials gets one request per connection: a connection costs it more than us.
   const HttpServer::Options& options = owner_.options();
-  const bool is_judged =
-      options.authenticator && options.authenticator->tokens_judged() == Authenticator::Tokens::kHere;
-  if (is_judged && intake_.rank() == ClientRank::kUnproven) session_.go_away();
+  const bool is_verified =
+      options.authenticator && options.authenticator->tokens_verified() == Authenticator::Tokens::kHere;
+  if (is_verified && intake_.rank() == ClientRank::kUnproven) session_.submit_goaway();
   stream.goes_away = owner_.draw_goaway();
   auto handed_over = intake_.hand_over(std::move(request), std::move(user), weak_from_this(), id);
   if (auto* answer = std::get_if<api::Response>(&handed_over)) return send_answer(id, stream, std::move(*answer));
   stream.exchange = std::get<std::shared_ptr<HttpExchange>>(std::move(handed_over));
 }
 
-/// Answers a request that is not accepted, without waiting for the rest of it.
+/// Answers a request that is refused, without waiting for the rest of it.
 void Http2Connection::refuse(StreamId id, Stream& stream, const Error& error) {
   const auto head = std::exchange(stream.request, std::nullopt);
   const UserPtr user = std::exchange(stream.user, nullptr);
@@ -238,7 +218,7 @@ void Http2Connection::refuse(StreamId id, Stream& stream, const api::Request& he
   stream.request.reset();
   stream.user.reset();
   stream.body_due.reset();
-  static_cast<void>(account(stream, 0));  // fewer always fit
+  static_cast<void>(streams_.account(stream, 0));  // fewer always fit
   api::Response answer = status_response(error, http_status);
   intake_.audit(head, user, answer);
   send_answer(id, stream, std::move(answer));
@@ -248,8 +228,8 @@ void Http2Connection::send_head(StreamId id, api::Response& head, Http2Session::
   intake_.complete(head);
   if (head.header("date").empty()) head.headers.emplace_back("Date", format_http_date(runtime::RealClock::read().wall));
   session_.respond(id, head, body);
-  const Stream* stream = find(id);
-  if (stream != nullptr && stream->goes_away) session_.go_away();
+  const Stream* stream = streams_.find(id);
+  if (stream != nullptr && stream->goes_away) session_.submit_goaway();
 }
 
 void Http2Connection::send_answer(StreamId id, Stream& stream, api::Response response) {
@@ -290,7 +270,7 @@ void Http2Connection::on_answer_stream(const std::shared_ptr<HttpExchange>& exch
   Stream* stream = waiting_for(exchange);
   if (stream == nullptr) return;
   if (stream->method == api::Method::kHead) {  // HEAD has no body
-    drop_exchange(*stream);
+    streams_.drop_exchange(*stream);
     send_answer(exchange->stream, *stream, std::move(head));
   } else {
     stream->streams = !exchange->in_pieces;
@@ -340,58 +320,30 @@ void Http2Connection::on_answer_cut(const std::shared_ptr<HttpExchange>& exchang
 void Http2Connection::on_answer_upgrade(const std::shared_ptr<HttpExchange>& exchange, api::Response) {
   Stream* stream = waiting_for(exchange);
   if (stream == nullptr) return;
-  drop_exchange(*stream);
+  streams_.drop_exchange(*stream);
   session_.reset(exchange->stream, Http2Session::Code::kHttp11Required);
   flush_at_end();
 }
 
 Http2Session::BodyPart Http2Connection::next_body(StreamId id, std::size_t max) {
-  Stream* stream = find(id);
+  Stream* stream = streams_.find(id);
   if (stream == nullptr) return {.bytes = {}, .last = true};
   const AnswerBody::Part part = stream->body.next(max);
-  take(*stream, stream->body.take_packed_stream_bytes());
+  streams_.take(*stream, stream->body.take_packed_stream_bytes());
   return {.bytes = part.bytes, .last = part.last && stream->answered};
 }
 
 void Http2Connection::on_body_sent(StreamId id, std::size_t bytes) {
-  Stream* stream = find(id);
+  Stream* stream = streams_.find(id);
   if (stream == nullptr || bytes == 0) return;
   stream->taken_bytes += static_cast<std::int64_t>(bytes);
-  take(*stream, stream->body.take(bytes));
-}
-
-/// The client has taken so many bytes of the stream.
-void Http2Connection::take(const Stream& stream, std::size_t bytes) {
-  if (stream.exchange && stream.exchange->take(bytes)) owner_.report_room(stream.exchange);
+  streams_.take(*stream, stream->body.take(bytes));
 }
 
 void Http2Connection::on_stream_closed(StreamId id) {
-  const auto found = streams_.find(id);
-  if (found == streams_.end()) return;
-  Stream& stream = found->second;
-  if (stream.answered) stream.exchange.reset();  // complete, or as good as that
-  drop_exchange(stream);
-  static_cast<void>(account(stream, 0));
-  streams_.erase(found);
-  if (phase_ != Phase::kClosed) owner_.count_streams(-1);
-  if (!streams_.empty()) return;
+  if (!streams_.close(id) || !streams_.empty()) return;
   idle_since_ = runtime::RealClock::read_mono();
   owner_.set_idle(id_, true);
-}
-
-void Http2Connection::drop_exchange(Stream& stream) {
-  if (!stream.exchange) return;
-  stream.exchange->gone = true;
-  abandoned_.push_back(stream.exchange);
-  owner_.report_gone(std::move(stream.exchange));
-  stream.exchange.reset();
-}
-
-/// Keeps the server's count of request bytes in memory true. False: there are too many.
-bool Http2Connection::account(Stream& stream, std::size_t held) {
-  const auto change = static_cast<std::ptrdiff_t>(held) - static_cast<std::ptrdiff_t>(stream.accounted);
-  stream.accounted = held;
-  return owner_.account(change, intake_.rank());
 }
 
 std::size_t Http2Connection::fill(std::string& ready) {
@@ -438,7 +390,7 @@ void Http2Connection::after_turn() {
 
 /// Closes without a reset, which could take the last answer from a client that is still sending.
 void Http2Connection::linger() {
-  for (auto& [id, stream] : streams_) drop_exchange(stream);
+  streams_.drop_exchanges();
   stream_->end_writing();
   phase_ = Phase::kLinger;
   stall_.end();
@@ -450,7 +402,7 @@ void Http2Connection::linger() {
 void Http2Connection::wind_down() {
   const auto self = shared_from_this();
   if (phase_ != Phase::kOpen) return;
-  session_.go_away();
+  session_.submit_goaway();
   for (auto& [id, stream] : streams_) {
     if (stream.streams && !stream.answered) end_stream(id, stream);
   }
@@ -458,7 +410,7 @@ void Http2Connection::wind_down() {
 }
 
 void Http2Connection::end_stream(StreamId id, Stream& stream) {
-  drop_exchange(stream);
+  streams_.drop_exchange(stream);
   stream.answered = true;
   session_.resume(id);
 }
@@ -466,35 +418,16 @@ void Http2Connection::end_stream(StreamId id, Stream& stream) {
 void Http2Connection::close() {
   if (std::exchange(phase_, Phase::kClosed) == Phase::kClosed) return;
   const auto self = shared_from_this();
-  for (auto& [id, stream] : streams_) {
-    drop_exchange(stream);
-    static_cast<void>(account(stream, 0));
-    stream.body.clear();
-  }
-  owner_.count_streams(-static_cast<int>(streams_.size()));
+  streams_.close_all();
   if (timer_due_) owner_.loop()->cancel(timer_);
   owner_.loop()->unwatch_fd(stream_->socket().fd());
   owner_.on_closed(id_);
 }
 
 /// Ends streams with bodies that do not arrive, and with answers that are not read.
-void Http2Connection::look_at_streams(Instant now) {
-  const bool pressed = owner_.desk()->ledger->pressed();
-  std::vector<StreamId> late;
-  for (auto& [id, stream] : streams_) {
-    if (stream.body_due && *stream.body_due <= now) late.push_back(id);
-    if (stream.body.empty()) {
-      stream.stall.end();
-    } else if (!stream.stall.due()) {
-      stream.stall.begin(now, stream.taken_bytes);
-    } else if (*stream.stall.due() <= now && stream.stall.is_stalled(now, stream.taken_bytes, pressed)) {
-      if (stream.streams) owner_.count_slow_stream();
-      intake_.count(Refusal::kStalled);
-      session_.reset(id, Http2Session::Code::kCancel);
-    }
-  }
-  for (const StreamId id : late) {
-    intake_.count(Refusal::kRequestTime);
+void Http2Connection::check_streams(Instant now) {
+  for (const auto& [id, refusal] : streams_.overdue(now)) {
+    intake_.count(refusal);
     session_.reset(id, Http2Session::Code::kCancel);
   }
 }
@@ -508,7 +441,7 @@ void Http2Connection::arm_timer() {
   const HttpLimits& limits = owner_.options().limits;
   if (phase_ == Phase::kOpen && (!streams_.empty() || head_since_)) {
     const Instant now = runtime::RealClock::read_mono();
-    sooner(now + std::min({kLookInterval, limits.stalled_pressed_max, limits.header_max}));
+    sooner(now + std::min({kCheckInterval, limits.stalled_pressed_max, limits.header_max}));
   }
   if (!due || (timer_due_ && *timer_due_ <= *due)) return;
   if (timer_due_) owner_.loop()->cancel(timer_);
@@ -523,12 +456,12 @@ void Http2Connection::on_timer() {
   const Instant now = runtime::RealClock::read_mono();
   const HttpLimits& limits = owner_.options().limits;
   if (stall_.due() && *stall_.due() <= now &&
-      stall_.is_stalled(now, writer_.taken_bytes(), owner_.desk()->ledger->pressed())) {
+      stall_.is_stalled(now, writer_.taken_bytes(), owner_.answer_context()->ledger->pressed())) {
     intake_.count(Refusal::kStalled);
     return close();
   }
   if (deadline_ && *deadline_ <= now) {
-    if (phase_ == Phase::kLinger || std::exchange(told_to_go_, true)) return close();
+    if (phase_ == Phase::kLinger || std::exchange(goaway_sent_, true)) return close();
     if (requests_ == 0) intake_.count(Refusal::kHandshakeTime);
     session_.terminate(Http2Session::Code::kNoError);
     return flush();
@@ -538,9 +471,9 @@ void Http2Connection::on_timer() {
     return close();
   }
   if (phase_ == Phase::kOpen && !streams_.empty()) {
-    if (pinged_ && now >= heard_ + kSilenceMax + kPingAnswerMax) return close();
-    if (now >= heard_ + kSilenceMax && !std::exchange(pinged_, true)) session_.ping();
-    look_at_streams(now);
+    if (pinged_ && now >= last_received_ + kSilenceMax + kPingAnswerMax) return close();
+    if (now >= last_received_ + kSilenceMax && !std::exchange(pinged_, true)) session_.ping();
+    check_streams(now);
     return flush();
   }
   arm_timer();

@@ -29,7 +29,7 @@ void HttpConnection::start() {
   owner_.loop()->watch_fd(stream_->socket().fd(), interest_, [weak = weak_from_this()] {
     const auto self = weak.lock();
     if (!self) return;
-    if (self->interest_ == 0) return self->close();  // reported although nothing is waited for: the peer is gone
+    if (self->interest_ == 0) return self->close();  // an event although none is requested: the peer has disconnected
     self->on_ready();
   });
   owner_.set_idle(id_, true);
@@ -57,7 +57,7 @@ void HttpConnection::receive() {
   input_wants_write_ = false;
   for (int reads = 0; wants_input(); ++reads) {
     if (reads == kReadsPerTurn) {
-      if (stream_->has_buffered()) look_again();  // the socket reports itself again, decrypted bytes do not
+      if (stream_->has_buffered()) requeue();  // the socket reports itself again, decrypted bytes do not
       return;
     }
     const ByteStream::Moved moved = stream_->read(scratch);
@@ -87,7 +87,7 @@ void HttpConnection::receive() {
     }
     input_.append(scratch.data(), moved.bytes);
     if (phase_ != Phase::kAnswer) parse();
-    if (phase_ != Phase::kClosed) settle_account();
+    if (phase_ != Phase::kClosed) update_account();
     if (phase_ == Phase::kClosed) return;
   }
 }
@@ -98,7 +98,7 @@ void HttpConnection::pass_input(std::string_view bytes) {
   owner_.pass_input(current_.exchange, std::string(bytes));
 }
 
-void HttpConnection::look_again() {
+void HttpConnection::requeue() {
   owner_.loop()->post([weak = weak_from_this()] {
     const auto self = weak.lock();
     if (!self || self->phase_ == Phase::kClosed) return;
@@ -123,7 +123,7 @@ void HttpConnection::parse() {
       break;
     case RequestParser::Step::kBody:
       if (!current_.user && !authenticate()) return;
-      if (!*current_.user) return refuse(current_.user->error(), std::nullopt);  // without reading its body
+      if (!*current_.user) return refuse(current_.user->error(), std::nullopt);  // refused without reading the body
       if (phase_ != Phase::kBody) enter(Phase::kBody);
       if (parser_.expects_continue() && !parser_.http_1_0() && !std::exchange(current_.continue_sent, true)) {
         output_.add("HTTP/1.1 100 Continue\r\n\r\n");
@@ -265,7 +265,7 @@ void HttpConnection::on_answer_upgrade(const std::shared_ptr<HttpExchange>& exch
   current_.upgraded = true;
   output_.add(format_upgrade_head(head));
   if (!input_.empty()) pass_input(std::exchange(input_, {}));
-  settle_account();
+  update_account();
   flush();
   if (phase_ != Phase::kClosed) receive();  // bytes that TLS has decrypted already are reported by no socket
   if (phase_ != Phase::kClosed) update_interest();
@@ -327,11 +327,11 @@ void HttpConnection::on_drained() {
   if (!done.keep_alive || end_of_input_)
     return linger(done.refused || done.upgraded ? Unread::kRest : Unread::kNothing);
   enter(Phase::kIdle);
-  settle_account();
+  update_account();
   if (input_.empty()) {
     input_ = {};
   } else {
-    look_again();  // for data received meanwhile; not from here, which would nest one level per queued request
+    requeue();  // for data received meanwhile; not from here, which would nest one level per queued request
   }
 }
 
@@ -381,7 +381,7 @@ void HttpConnection::close() {
 }
 
 /// Keeps the server's count of request bytes in memory true.
-void HttpConnection::settle_account() {
+void HttpConnection::update_account() {
   const std::size_t held = input_.size() + current_.body_bytes + parser_.request().body.size();
   const auto change = static_cast<std::ptrdiff_t>(held) - static_cast<std::ptrdiff_t>(accounted_);
   accounted_ = held;
@@ -442,7 +442,7 @@ void HttpConnection::on_timer() {
   timer_due_.reset();
   const Instant now = runtime::RealClock::read_mono();
   if (stall_.due() && *stall_.due() <= now &&
-      stall_.is_stalled(now, writer_.taken_bytes(), owner_.desk()->ledger->pressed())) {
+      stall_.is_stalled(now, writer_.taken_bytes(), owner_.answer_context()->ledger->pressed())) {
     if (current_.streams()) owner_.count_slow_stream();
     intake_.count(Refusal::kStalled);
     return close();

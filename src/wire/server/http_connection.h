@@ -55,7 +55,7 @@ class HttpConnection final : public ClientConnection,
  private:
   enum class Phase { kIdle, kHeader, kBody, kAnswer, kLinger, kClosed };
 
-  /// The request at hand, from the end of its head until its answer has left.
+  /// The current request, from the end of its head until its answer is sent.
   struct CurrentRequest {
     /// The way in which the body of the answer is sent.
     enum class AnswerBody { kWhole, kChunks, kUntilEnd };
@@ -71,7 +71,7 @@ class HttpConnection final : public ClientConnection,
     bool refused = false;  // not read completely
     AnswerBody body = AnswerBody::kWhole;
     bool in_pieces = false;            // the stream is a whole answer, which has an end of its own
-    std::shared_ptr<GzipStream> gzip;  // compresses such a stream
+    std::shared_ptr<GzipStream> gzip;  // compresses the current stream
     bool answered = false;             // the answer is queued whole
     bool upgraded = false;             // the following bytes are not HTTP
 
@@ -84,7 +84,7 @@ class HttpConnection final : public ClientConnection,
   bool wants_input() const;
   void pass_input(std::string_view bytes);
   void on_end_of_input();
-  void look_again();
+  void requeue();
   void parse();
   bool authenticate();
   void dispatch();
@@ -104,7 +104,7 @@ class HttpConnection final : public ClientConnection,
 
   void drop_exchange();
   void end_stream();
-  void settle_account();
+  void update_account();
   void enter(Phase phase);
   void arm_timer();
   void on_timer();
@@ -116,7 +116,7 @@ class HttpConnection final : public ClientConnection,
   RequestIntake intake_;
   Phase phase_ = Phase::kIdle;
   short interest_ = 0;
-  bool input_wants_write_ = false;  // TLS, before it can read on
+  bool input_wants_write_ = false;  // TLS must write before it can continue to read
   bool end_of_input_ = false;
   bool flush_due_ = false;  // at the end of the turn
 

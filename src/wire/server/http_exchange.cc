@@ -17,8 +17,11 @@ bool HttpExchange::take(std::size_t bytes) {
 }
 
 HttpSink::HttpSink(std::shared_ptr<HttpExchange> exchange, std::weak_ptr<AnswerTaker> taker,
-                   std::shared_ptr<Outbox> outbox, std::shared_ptr<const AnswerDesk> desk)
-    : exchange_(std::move(exchange)), taker_(std::move(taker)), outbox_(std::move(outbox)), desk_(std::move(desk)) {}
+                   std::shared_ptr<Outbox> outbox, std::shared_ptr<const AnswerContext> context)
+    : exchange_(std::move(exchange)),
+      taker_(std::move(taker)),
+      outbox_(std::move(outbox)),
+      context_(std::move(context)) {}
 
 HttpSink::~HttpSink() {
   if (exchange_->ended) return;
@@ -39,13 +42,13 @@ void HttpSink::on_response(api::Response response) {
   const HttpExchange& to = *exchange_;
   auto body = std::make_shared<const std::string>(std::move(response.body));
   std::optional<ByteLedger::Charge> charge;
-  if (to.repeatable) charge = desk_->ledger->charge(to.client, to.rank, body, 0);
+  if (to.repeatable) charge = context_->ledger->charge(to.client, to.rank, body, 0);
   if (to.repeatable && !charge) {
-    desk_->refusals->count(Refusal::kWaitingBytes, to.client, runtime::RealClock::read_mono());
+    context_->refusals->count(Refusal::kWaitingBytes, to.client, runtime::RealClock::read_mono());
     response = no_room_response();
     body = std::make_shared<const std::string>(std::move(response.body));
   }
-  if (!charge) charge = desk_->ledger->charge_anyway(to.client, body);
+  if (!charge) charge = context_->ledger->charge_anyway(to.client, body);
   response.body.clear();
   put(Answer{std::move(response), std::move(body), *std::move(charge)});
 }
@@ -90,11 +93,11 @@ bool HttpSink::write(std::shared_ptr<const std::string> chunk) {
   if (chunk->empty()) return true;
   const std::size_t waiting = exchange_->waiting_bytes.fetch_add(chunk->size()) + chunk->size();
   std::optional<ByteLedger::Charge> charge;
-  if (waiting <= desk_->stream_bytes_max) {
-    charge = desk_->ledger->charge(exchange_->client, exchange_->rank, chunk, waiting - chunk->size());
+  if (waiting <= context_->stream_bytes_max) {
+    charge = context_->ledger->charge(exchange_->client, exchange_->rank, chunk, waiting - chunk->size());
   }
   if (!charge) {
-    desk_->refusals->count(Refusal::kWaitingBytes, exchange_->client, runtime::RealClock::read_mono());
+    context_->refusals->count(Refusal::kWaitingBytes, exchange_->client, runtime::RealClock::read_mono());
     exchange_->waiting_bytes.fetch_sub(chunk->size());
     return false;
   }
@@ -107,7 +110,7 @@ void HttpSink::on_end() {
   exchange_->on_room = nullptr;
   const auto input = std::exchange(exchange_->input, nullptr);
   put(Outbox::End{});
-  if (input) input->on_input_end();  // last: its receiver may release this sink
+  if (input) input->on_input_end();  // last, because the receiver may release this sink
 }
 
 void HttpSink::on_cut() {
@@ -117,8 +120,8 @@ void HttpSink::on_cut() {
 }
 
 api::Response no_room_response() {
-  return status_response(make_error(ErrorCode::kTooManyRequests,
-                                    "too many bytes wait for clients that do not take them, try again later"));
+  return status_response(
+      make_error(ErrorCode::kTooManyRequests, "too many bytes wait for slow clients, try again later"));
 }
 
 api::Response status_response(const Error& error, std::optional<int> http_status) {

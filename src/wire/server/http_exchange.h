@@ -51,36 +51,36 @@ struct HttpExchange {
   };
 
   // Set before another thread sees the exchange.
-  std::string client;  // its user's name
+  std::string client;  // name of the user
   ClientRank rank = ClientRank::kUnproven;
   RequestClass of = RequestClass::kOrdinary;
-  bool repeatable = false;  // nothing happens by it: it may be refused once it has been carried out
+  bool repeatable = false;  // the request changes nothing, so it may be refused even after it was executed
   std::int32_t stream = 0;  // the HTTP/2 stream on its connection
   ReadAhead read_ahead;
 
-  // Used by both threads.
-  std::atomic<bool> gone = false;              // set by the connection: the client does not read the answer any more
+  // Members that both threads use.
+  std::atomic<bool> gone = false;              // set by the connection: the client no longer reads the answer
   std::atomic<std::size_t> waiting_bytes = 0;  // bytes of a stream: handed over, not yet taken by the socket
   std::atomic<std::size_t> input_bytes = 0;    // bytes of an upgraded connection: read, not yet used by the handler
   std::atomic<std::size_t> room_below = 0;     // the fill level that on_room waits for
   std::atomic<bool> asks_room = false;         // set by the loop; the side that clears it has on_room called
 
   // Loop only.
-  bool handed_over = false;  // the handler has it
+  bool handed_over = false;  // the handler has the request
   bool ended = false;        // the answer is complete, or abandoned
   RequestHandler::Ticket ticket = 0;
-  std::shared_ptr<api::UpgradedInput> input;  // once it is upgraded, until it has ended
+  std::shared_ptr<api::UpgradedInput> input;  // set from the upgrade until the input ends
   std::function<void()> on_room;
 
   // Set on the loop before the connection gets the answer.
-  bool in_pieces = false;  // the stream is one whole answer
+  bool in_pieces = false;  // the stream carries one whole answer
 
   /// The socket has accepted so many bytes of the stream. True: on_room is to be called. Thread: the connection's.
   bool take(std::size_t bytes);
 };
 
 /// Objects that the answers of a server share.
-struct AnswerDesk {
+struct AnswerContext {
   std::shared_ptr<ByteLedger> ledger;
   std::shared_ptr<Refusals> refusals;
   std::size_t stream_bytes_max = 0;
@@ -90,9 +90,9 @@ struct AnswerDesk {
 /// answer answers 500, or cuts the stream. Thread: loop.
 class HttpSink final : public api::UpgradingSink {
  public:
-  /// `desk` must be that of the server whose `outbox` it is.
+  /// `context` must be that of the server whose `outbox` it is.
   HttpSink(std::shared_ptr<HttpExchange> exchange, std::weak_ptr<AnswerTaker> taker, std::shared_ptr<Outbox> outbox,
-           std::shared_ptr<const AnswerDesk> desk);
+           std::shared_ptr<const AnswerContext> context);
   ~HttpSink() override;
   HttpSink(const HttpSink&) = delete;
   HttpSink& operator=(const HttpSink&) = delete;
@@ -122,12 +122,12 @@ class HttpSink final : public api::UpgradingSink {
   std::shared_ptr<HttpExchange> exchange_;
   std::weak_ptr<AnswerTaker> taker_;
   std::shared_ptr<Outbox> outbox_;
-  std::shared_ptr<const AnswerDesk> desk_;
+  std::shared_ptr<const AnswerContext> context_;
   RequestLine::Seat seat_;
   bool streaming_ = false;
 };
 
-/// The answer to a request for which there is no room: 429 with Retry-After.
+/// The answer when the bounds leave no room: 429 with Retry-After.
 api::Response no_room_response();
 
 /// A failure as an answer: a metav1.Status document. `http_status`: where HTTP has a code that the error has not.

@@ -35,7 +35,7 @@ constexpr Duration kAcceptPause = milliseconds(100);
 constexpr std::size_t kReadAheadMax = std::size_t{256} * 1024;
 constexpr std::size_t kReadAheadPerTurn = std::size_t{1024} * 1024;
 constexpr std::size_t kReadAheadInAll = std::size_t{8} * 1024 * 1024;
-constexpr std::size_t kServedAtOnce = 64;  // requests; then what else the loop has has its turn
+constexpr std::size_t kServedAtOnce = 64;  // requests executed before the loop handles other events
 
 telemetry::Gauge waiting_gauge(telemetry::Registry* metrics) {
   if (metrics == nullptr) return {};
@@ -52,14 +52,14 @@ struct Listener {
     const auto peer = api::parse_ip(peer_address(accepted));
     if (!peer) return false;
     const auto holds = [&](const api::IpRange& range) { return range.contains(*peer); };
-    return std::ranges::any_of(networks, holds) || comes_from_here(accepted);
+    return std::ranges::any_of(networks, holds) || is_from_here(accepted);
   }
 
   Socket socket;
   std::vector<api::IpRange> networks;
 };
 
-/// The server as its loop sees it, and what the threads share.
+/// The server's state on its loop, and the parts that its threads share.
 struct HttpServer::Core : public std::enable_shared_from_this<Core> {
   class Shard;
 
@@ -84,7 +84,7 @@ struct HttpServer::Core : public std::enable_shared_from_this<Core> {
   std::atomic<std::ptrdiff_t> request_bytes = 0;
   telemetry::Gauge connections_gauge;
   ConnectionTable table;
-  std::shared_ptr<const AnswerDesk> desk;
+  std::shared_ptr<const AnswerContext> answer_context;
   std::shared_ptr<RequestLine> line;
   /// Bytes of bodies that were read and whose requests are not over. Exchanges outlive the server.
   const std::shared_ptr<std::atomic<std::size_t>> read_ahead_bytes = std::make_shared<std::atomic<std::size_t>>(0);
@@ -126,7 +126,7 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
     outbox_->close();
   }
 
-  /// Thread: any. What it has to do: streams that are open, and connections.
+  /// Thread: any. Number of open streams and connections of this thread.
   int load() const { return load_; }
 
   /// Thread: any.
@@ -149,7 +149,7 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
 
   void set_idle(std::uint64_t connection, bool idle) override { core_.table.set_idle(connection, idle); }
 
-  const std::shared_ptr<const AnswerDesk>& desk() const override { return core_.desk; }
+  const std::shared_ptr<const AnswerContext>& answer_context() const override { return core_.answer_context; }
 
   bool stopping() const override { return stopping_; }
 
@@ -159,7 +159,8 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
                                  std::weak_ptr<AnswerTaker> taker) override {
     const RequestClass of = exchange->of;
     const bool may_be_large = of == RequestClass::kOrdinary || (of == RequestClass::kVital && exchange->repeatable);
-    if (may_be_large && !core_.desk->ledger->has_room(exchange->client, exchange->rank)) return Refusal::kWaitingBytes;
+    if (may_be_large && !core_.answer_context->ledger->has_room(exchange->client, exchange->rank))
+      return Refusal::kWaitingBytes;
     read(*exchange, incoming);
     const HttpExchange& known = *exchange;
     // The sink is made and destroyed on the loop; requests that the line refuses are answered here.
@@ -172,7 +173,7 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
             exchange->ended = true;
             return;
           }
-          auto sink = std::make_shared<HttpSink>(exchange, std::move(taker), std::move(outbox), core->desk);
+          auto sink = std::make_shared<HttpSink>(exchange, std::move(taker), std::move(outbox), core->answer_context);
           sink->take_seat(std::move(seat));
           exchange->handed_over = true;
           exchange->ticket = core->handler.on_request(std::move(incoming), std::move(sink));
@@ -185,19 +186,19 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
   }
 
   void pass_input(std::shared_ptr<HttpExchange> exchange, std::string bytes) override {
-    tell_loop([exchange = std::move(exchange), bytes = std::move(bytes)]() mutable {
+    post_to_loop([exchange = std::move(exchange), bytes = std::move(bytes)]() mutable {
       if (const auto input = exchange->input) input->on_input(std::move(bytes));
     });
   }
 
   void report_room(std::shared_ptr<HttpExchange> exchange) override {
-    tell_loop([exchange = std::move(exchange)] {
+    post_to_loop([exchange = std::move(exchange)] {
       if (const auto act = std::exchange(exchange->on_room, nullptr)) act();
     });
   }
 
   void report_gone(std::shared_ptr<HttpExchange> exchange) override {
-    tell_loop([weak = core_.weak_from_this(), exchange = std::move(exchange)] {
+    post_to_loop([weak = core_.weak_from_this(), exchange = std::move(exchange)] {
       exchange->on_room = nullptr;
       const auto core = weak.lock();
       if (!core || std::exchange(exchange->ended, true) || !exchange->handed_over) return;
@@ -265,7 +266,7 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
     const auto found = connections_.find(id);
     if (found == connections_.end()) return;
     const std::shared_ptr<ClientConnection> connection = found->second;
-    core_.desk->refusals->count(Refusal::kDisplaced, connection->client(), loop()->now().mono);
+    core_.answer_context->refusals->count(Refusal::kDisplaced, connection->client(), loop()->now().mono);
     connection->close();
   }
 
@@ -302,7 +303,7 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
       core_.displace(decision.displaced);
       if (!decision.admitted) {
         core_.refused.add();
-        core_.desk->refusals->count(Refusal::kConnections, address, loop()->now().mono);
+        core_.answer_context->refusals->count(Refusal::kConnections, address, loop()->now().mono);
         continue;  // closed at once, with an answer: better for a client than waiting
       }
       core_.count_connection(1);
@@ -331,7 +332,7 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
   /// Reports the end after all messages for the loop about the connections.
   void report_if_empty() {
     if (!stopping_ || !connections_.empty() || std::exchange(reported_, true)) return;
-    tell_loop([weak = core_.weak_from_this()] {
+    post_to_loop([weak = core_.weak_from_this()] {
       const auto core = weak.lock();
       if (!core || --core->shards_open > 0) return;
       if (core->grace_timer) core->loop.cancel(*core->grace_timer);
@@ -355,7 +356,7 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
       }
     }
     incoming.read = core_.handler.read(incoming, body);
-    call_loop();  // the end of its turn begins the count anew
+    call_loop();  // the next turn of the loop resets the counts
   }
 
   /// Requests a call of the loop at the end of the turn, once.
@@ -374,7 +375,7 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
     });
   }
 
-  void tell_loop(runtime::Loop::Task task) {
+  void post_to_loop(runtime::Loop::Task task) {
     for_loop_.push_back(std::move(task));
     call_loop();
   }
@@ -391,10 +392,10 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
   std::map<std::uint64_t, std::shared_ptr<ClientConnection>> connections_;
   std::atomic<int> load_ = 0;
   bool called_ = false;         // the end of the turn was requested
-  std::size_t entered_ = 0;     // requests of this turn
+  std::size_t entered_ = 0;     // requests in this turn
   std::size_t read_bytes_ = 0;  // bytes of their bodies
   std::vector<runtime::Loop::Task> for_loop_;
-  runtime::LoopThread thread_;  // nothing is posted to it before the rest is there
+  runtime::LoopThread thread_;  // last: its tasks use the other members
   const std::shared_ptr<Outbox> outbox_;
 };
 
@@ -403,7 +404,7 @@ HttpServer::Core::Core(runtime::Loop& owner_loop, RequestHandler& request_handle
       handler(request_handler),
       options(std::move(server_options)),
       table(options.limits.connections),
-      desk(std::make_shared<const AnswerDesk>(
+      answer_context(std::make_shared<const AnswerContext>(
           std::make_shared<ByteLedger>(options.limits.waiting, waiting_gauge(options.metrics)),
           std::make_shared<Refusals>(options.log, options.metrics), options.limits.stream_bytes_max)) {
   if (options.metrics == nullptr) return;
@@ -509,7 +510,7 @@ HttpServer::Crossings HttpServer::crossings() const {
 }
 
 std::size_t HttpServer::waiting_bytes() const {
-  return core_->desk->ledger->total_bytes();
+  return core_->answer_context->ledger->total_bytes();
 }
 
 void HttpServer::stop(Duration grace, runtime::Loop::Task done) {

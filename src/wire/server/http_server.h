@@ -97,7 +97,7 @@ class HttpServer {
   /// The number of crossings between the threads and the loop.
   struct Crossings {
     std::uint64_t requests = 0;       // received
-    std::uint64_t request_tasks = 0;  // tasks that brought them, and that reported abandoned ones
+    std::uint64_t request_tasks = 0;  // tasks that passed requests to the loop, or reported abandoned ones
     std::uint64_t answer_tasks = 0;   // by which answers and pieces of streams left
   };
 

@@ -16,7 +16,7 @@ constexpr int kStatusUnauthorized = 401;
 constexpr int kStatusForbidden = 403;
 
 /// The head of a request as an audit log records it, without its body.
-api::Request told_head(const api::Request& request) {
+api::Request audited_head(const api::Request& request) {
   api::Request head{.method = request.method, .target = request.target, .headers = {}, .body = {}, .document = {}};
   for (const std::string_view name : {"user-agent", "x-forwarded-for", "x-real-ip"}) {
     if (const std::string_view value = request.header(name); !value.empty()) head.headers.emplace_back(name, value);
@@ -85,7 +85,7 @@ std::variant<std::shared_ptr<HttpExchange>, api::Response> RequestIntake::hand_o
                                                                                     std::int32_t stream) {
   const HttpServer::Options& options = owner_.options();
   const bool keeps_token =
-      options.authenticator && options.authenticator->tokens_judged() == Authenticator::Tokens::kHandler;
+      options.authenticator && options.authenticator->tokens_verified() == Authenticator::Tokens::kHandler;
   if (!keeps_token) std::erase_if(request.headers, [](const auto& header) { return header.first == "authorization"; });
 
   request.source = address_;
@@ -96,10 +96,10 @@ std::variant<std::shared_ptr<HttpExchange>, api::Response> RequestIntake::hand_o
   const bool reads = request.method == api::Method::kGet || request.method == api::Method::kHead;
   exchange->repeatable = reads && exchange->of != RequestClass::kHeartbeat;
   exchange->stream = stream;
-  const api::Request head = options.auditor != nullptr ? told_head(request) : api::Request();
+  const api::Request head = options.auditor != nullptr ? audited_head(request) : api::Request();
   const auto refusal = owner_.deliver(exchange, {std::move(request), user}, std::move(taker));
   if (!refusal) return exchange;
-  owner_.desk()->refusals->count(*refusal, exchange->client, runtime::RealClock::read_mono());
+  owner_.answer_context()->refusals->count(*refusal, exchange->client, runtime::RealClock::read_mono());
   exchange->gone = true;  // no answer will be used
   api::Response answer =
       *refusal == Refusal::kWaitingBytes
@@ -126,9 +126,9 @@ void RequestIntake::audit(const api::Request& head, const api::UserInfo* user, a
   }
   std::string id = owner_.make_audit_id();
   answer.headers.emplace_back("Audit-Id", id);
-  api::Request told = told_head(head);
-  told.source = address_;
-  options.auditor->refused(told, user, std::move(id), answer.status, std::move(message));
+  api::Request audited = audited_head(head);
+  audited.source = address_;
+  options.auditor->refused(audited, user, std::move(id), answer.status, std::move(message));
 }
 
 void RequestIntake::complete(api::Response& answer) const {
@@ -137,7 +137,7 @@ void RequestIntake::complete(api::Response& answer) const {
 }
 
 void RequestIntake::count(Refusal refusal) const {
-  owner_.desk()->refusals->count(refusal, client_, runtime::RealClock::read_mono());
+  owner_.answer_context()->refusals->count(refusal, client_, runtime::RealClock::read_mono());
 }
 
 }  // namespace spillway::wire

@@ -18,10 +18,10 @@ class RequestIntake {
   /// `network`: the client's network, by which places are counted; `address`: its address in requests.
   RequestIntake(std::uint64_t connection, ConnectionOwner& owner, std::string network, std::string address);
 
-  /// The client may have shown a certificate. False: there is no place for it.
+  /// The client has connected, perhaps with a certificate. False: there is no room for it.
   bool accept(std::optional<PeerCertificate> peer);
 
-  /// The last name it has shown, or its address.
+  /// The name by which the client authenticated last, or its address.
   const std::string& client() const { return client_; }
 
   /// The rank that the client has shown so far.

@@ -37,7 +37,7 @@ WallTime plus(WallTime time, Duration duration) {
   return time + std::chrono::duration_cast<microseconds>(duration);
 }
 
-/// Runs one of OpenSSL's PEM writers on memory.
+/// Calls one of OpenSSL's PEM writers with a memory buffer.
 template <typename Write>
 Result<std::string> to_pem(Write write) {
   const BioPtr bio(BIO_new(BIO_s_mem()));
@@ -232,7 +232,8 @@ Result<CertificateAuthority> CertificateAuthority::open(const std::string& folde
   if (no_key) return invalid(key_path, "missing beside ca.crt");
   if (!key_pem) return key_pem.error();
   SPILLWAY_TRY(key, parse_key(*key_pem, key_path));
-  if (no_certificate) return certify_itself(folder, std::move(key), now);  // interrupted when it was made
+  // an earlier process was interrupted before it wrote the certificate
+  if (no_certificate) return certify_itself(folder, std::move(key), now);
   if (!certificate_pem) return certificate_pem.error();
   SPILLWAY_TRY(certificate, parse_certificate(*certificate_pem, certificate_path));
   if (X509_check_private_key(certificate.get(), key.get()) != 1) {

@@ -19,7 +19,7 @@ struct CertificateRequest {
 
   Use use = Use::kClient;
   std::string common_name;                 // the user, of a client
-  std::vector<std::string> organizations;  // its groups
+  std::vector<std::string> organizations;  // groups of the user
   /// Names and numeric addresses a server is reached by.
   std::vector<std::string> hosts;
 };
@@ -30,14 +30,14 @@ struct SigningRequestPair {
   std::string key_pem;
 };
 
-/// kInvalid ("hosts"): one of them is neither a name nor an address.
+/// kInvalid ("hosts"): an entry is neither a name nor an address.
 Outcome check_hosts(const std::vector<std::string>& hosts);
 
 Result<SigningRequestPair> make_signing_request(const CertificateRequest& request);
 
 /// The end of the certificate. kInvalid: not a PEM certificate, or not one for that key.
 Result<WallTime> end_of(const KeyPair& pair);
-/// The same of a certificate whose key is not at hand: the first one in the text.
+/// The end of a certificate without its key: the first one in the text.
 Result<WallTime> end_of_certificate_pem(const std::string& pem);
 
 class CertificateAuthority {
@@ -53,7 +53,7 @@ class CertificateAuthority {
 
   const std::string& certificate_pem() const { return certificate_pem_; }
 
-  /// The end of its certificate.
+  /// The end of the authority's certificate.
   Result<WallTime> end() const;
 
   Result<KeyPair> issue(const CertificateRequest& request, WallTime now) const;

@@ -44,7 +44,7 @@ struct PemBlock {
   std::string bytes;
 };
 
-/// The next block of the text. nullopt: there is none.
+/// The next PEM block of the text. nullopt: there is none.
 Result<std::optional<PemBlock>> next_block(BIO* text) {
   char* kind = nullptr;
   char* headers = nullptr;

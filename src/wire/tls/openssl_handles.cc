@@ -15,7 +15,7 @@ namespace spillway::wire {
 
 namespace {
 
-/// Refuses to ask a terminal for the pass phrase of an encrypted key.
+/// Keeps OpenSSL from reading a pass phrase for an encrypted key from the terminal.
 int no_pass_phrase(char*, int, int, void*) {
   return -1;
 }

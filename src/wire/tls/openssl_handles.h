@@ -39,7 +39,7 @@ Error openssl_error(std::string_view doing);
 /// A read-only BIO over the text, which must outlive it.
 BioPtr read_from(std::string_view text);
 
-/// The first certificate of a PEM text. kInvalid: `what` is none.
+/// Parses the first certificate of a PEM text. kInvalid: there is none; `what` names it.
 Result<CertificatePtr> parse_certificate(std::string_view pem, std::string_view what);
 /// The end of the certificate, to the second.
 Result<WallTime> end_of_certificate(const x509_st* certificate);

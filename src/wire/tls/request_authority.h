@@ -21,7 +21,7 @@ class OpensslRequestAuthority final : public apiserver::RequestAuthority {
 
   const std::string& certificate_pem() const { return authority_.certificate_pem(); }
 
-  /// The end of its own certificate.
+  /// The end of the authority's certificate.
   Result<WallTime> end() const { return authority_.end(); }
 
   Result<std::string> sign(const signing::RequestedCertificate& wanted, std::string_view request_pem, Duration life,

@@ -35,6 +35,27 @@ Result<ContextPtr> make_context(const SSL_METHOD* method) {
   return context;
 }
 
+/// The suites of TLS 1.2 among these, as the library writes a list of them.
+std::string tls12_suites(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) {
+    const std::string_view known = OPENSSL_cipher_name(name.c_str());
+    if (known == "(NONE)" || known.starts_with("TLS_")) continue;  // suites of TLS 1.3 keep their registered names
+    if (!list.empty()) list += ':';
+    list += known;
+  }
+  return list;
+}
+
+void set_bounds(SSL_CTX* context, const TlsBounds& bounds) {
+  const std::string suites = tls12_suites(bounds.cipher_suites);
+  const bool has_tls12 =
+      bounds.cipher_suites.empty() || (!suites.empty() && SSL_CTX_set_cipher_list(context, suites.c_str()) == 1);
+  if (!has_tls12) ERR_clear_error();  // a library may lack every suite of the list
+  if (!has_tls12 || bounds.version_min == TlsBounds::Version::k13)
+    SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
+}
+
 Outcome use_identity(SSL_CTX* context, const KeyPair& identity) {
   SPILLWAY_TRY(certificate, parse_certificate(identity.certificate_pem, "certificate"));
   SPILLWAY_TRY(key, parse_key(identity.key_pem, "private key"));
@@ -71,11 +92,11 @@ Outcome trust(SSL_CTX* context, std::string_view pem) {
   return {};
 }
 
-/// A list of protocols as the handshake carries it: each with its length before it, the one that is liked best first.
+/// A list of protocols as the handshake carries it: each with its length before it, the preferred one first.
 constexpr std::string_view kSpoken = "\x02h2\x08http/1.1";
 constexpr std::string_view kSpokenHttp11 = "\x08http/1.1";
 
-/// A client that offers none of ours is answered without a choice.
+/// Chooses HTTP/2 or HTTP/1.1 in the handshake. A client that offers neither gets an answer without a choice.
 int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_size, const unsigned char* offered,
                     unsigned offered_size, void* spoken) {
   const auto& ours = *static_cast<const std::string_view*>(spoken);
@@ -102,6 +123,7 @@ TlsContext::TlsContext(std::shared_ptr<ssl_ctx_st> context, bool verify_peer, Pr
 Result<std::shared_ptr<const TlsContext>> TlsContext::make_server(const ServerOptions& options) {
   SPILLWAY_TRY(context, make_context(TLS_server_method()));
   SPILLWAY_TRY_VOID(use_identity(context.get(), options.identity));
+  set_bounds(context.get(), options.bounds);
   const std::string_view& spoken = options.protocols == Protocols::kHttp11 ? kSpokenHttp11 : kSpoken;
   SSL_CTX_set_alpn_select_cb(context.get(), choose_protocol, const_cast<std::string_view*>(&spoken));  // only read
   const bool verify_peer = !options.client_authority_pem.empty();

@@ -24,13 +24,23 @@ struct KeyPair {
 /// The subject of a certificate.
 struct TlsSubject {
   std::string common_name;
-  std::string organization;  // one of them
+  std::string organization;  // one of the user's groups
 };
 
 /// The protocols that the handshake offers (ALPN).
 enum class Protocols { kHttp11, kHttp2AndHttp11 };
 
 inline constexpr std::string_view kHttp2 = "h2";
+
+/// A server's choice among the versions and suites that the program has.
+struct TlsBounds {
+  enum class Version { k12, k13 };
+
+  Version version_min = Version::k12;
+  /// Suites of TLS 1.2 by their registered names; names of TLS 1.3 and names that the library lacks are skipped, and if
+  /// no other is left the server speaks TLS 1.3 only. Empty: ECDHE with AES-GCM or ChaCha20.
+  std::vector<std::string> cipher_suites;
+};
 
 class TlsContext {
  public:
@@ -39,6 +49,7 @@ class TlsContext {
     /// Clients may show a certificate signed by this authority; empty: none is requested.
     std::string client_authority_pem;
     Protocols protocols = Protocols::kHttp11;
+    TlsBounds bounds = {};
   };
 
   struct ClientOptions {

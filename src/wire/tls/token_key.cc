@@ -129,7 +129,7 @@ Outcome add_keys(std::vector<TokenKey::Key>& keys, const std::string& path) {
                                                              std::unique_ptr<void, OpensslBytesFree>(header),
                                                              std::unique_ptr<void, OpensslBytesFree>(data)};
     if (!found) break;
-    if (std::string_view(label) == PEM_STRING_ECPARAMETERS) continue;  // openssl writes it before a key
+    if (std::string_view(label) == PEM_STRING_ECPARAMETERS) continue;  // openssl writes the parameters before the key
     KeyPtr key = key_in(label, data, size);
     if (!key) {
       take_openssl_problem();
@@ -168,7 +168,7 @@ bool is_signed_with(const TokenKey::Key& key, std::string_view text, std::string
   return genuine;
 }
 
-/// A number of a key in base64url, with at least so many bytes.
+/// A number of the key in base64url, padded to at least this number of bytes.
 Result<std::string> key_number(const EVP_PKEY* key, const char* name, int bytes_min) {
   BIGNUM* read = nullptr;
   const int found = EVP_PKEY_get_bn_param(key, name, &read);
@@ -182,7 +182,7 @@ Result<std::string> key_number(const EVP_PKEY* key, const char* name, int bytes_
   return api::encode_base64_url(bytes);
 }
 
-/// header.payload.signature; nullopt unless there are three parts.
+/// Splits header.payload.signature; nullopt unless there are three parts.
 std::optional<std::array<std::string_view, 3>> split_token(std::string_view token) {
   const std::size_t first = token.find('.');
   const std::size_t last = token.rfind('.');
@@ -196,7 +196,7 @@ std::optional<std::array<std::string_view, 3>> split_token(std::string_view toke
 
 namespace {
 
-/// The folder's own, made if there is none.
+/// The key in the folder, made if there is none.
 Result<TokenKey::Key> own_key(const std::string& folder) {
   SPILLWAY_TRY_VOID(make_private_folder(folder));
   const std::string path = folder + "/sa.key";
@@ -281,7 +281,7 @@ api::Json TokenKey::discovery(std::string_view keys_url) const {
        {"id_token_signing_alg_values_supported", api::Json::Array(algorithms.begin(), algorithms.end())}});
 }
 
-bool TokenKey::looks_like_token(std::string_view text) {
+bool TokenKey::has_token_form(std::string_view text) {
   const auto parts = split_token(text);
   if (!parts || text.size() > kTokenBytesMax) return false;
   const auto header = api::decode_base64_url(parts->front());

@@ -34,7 +34,7 @@ class TokenKey final : public apiserver::TokenSigner {
   /// The key in `folder`/sa.key (mode 0600), made if there is none. The folder is made if its parent exists. Errors
   /// name the file.
   static Result<std::shared_ptr<const TokenKey>> open(const std::string& folder);
-  /// Opens the keys in these files. Without files it is open(folder).
+  /// Opens the keys in these files. Without files: open(folder).
   static Result<std::shared_ptr<const TokenKey>> open(const std::string& folder, const Files& files);
 
   /// Checks that the files can be used; nothing is made.
@@ -49,7 +49,7 @@ class TokenKey final : public apiserver::TokenSigner {
   /// The first key signs.
   explicit TokenKey(std::vector<Key> keys) : keys_(std::move(keys)) {}
 
-  /// The id of the key that signs: the same for servers that sign with the same key.
+  /// The id of the signing key: equal for servers that sign with the same key.
   const std::string& id() const { return keys_.front().id; }
 
   std::string issuer() const override { return std::string(kIssuer); }
@@ -62,7 +62,7 @@ class TokenKey final : public apiserver::TokenSigner {
   api::Json discovery(std::string_view keys_url) const;
 
   /// True if the text has the form of a token signed with a key like this one; the signature is not verified.
-  static bool looks_like_token(std::string_view text);
+  static bool has_token_form(std::string_view text);
 
   /// The claims of a token that one of the keys has signed, without checking them. kUnauthorized: none has.
   Result<api::Json> verify(std::string_view token) const;

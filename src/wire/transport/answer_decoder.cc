@@ -34,7 +34,7 @@ void DecodingWish::apply(api::Request& request) const {
 }
 
 Result<api::Response> DecodingWish::decode(api::Response response) {
-  note_status(response.status);
+  on_status(response.status);
   if (!is_protobuf_type(response.header("content-type"))) return response;
   auto document = api::read_protobuf_answer(response.body);
   if (!document) {
@@ -46,7 +46,7 @@ Result<api::Response> DecodingWish::decode(api::Response response) {
   return response;
 }
 
-void DecodingWish::note_status(int status) {
+void DecodingWish::on_status(int status) {
   if (status == 406 || status == 415) give_up();
 }
 

@@ -30,8 +30,8 @@ class DecodingWish {
   /// read.
   Result<api::Response> decode(api::Response response);
 
-  /// An answer of this status, or one that cannot be read.
-  void note_status(int status);
+  /// Counts an answer of this status; malformed ones have none.
+  void on_status(int status);
 
   void give_up() { protobuf_ = false; }
 

@@ -21,7 +21,7 @@ struct Far {
   std::shared_ptr<api::ResponseSink> sink;  // receiving loop only
   runtime::Loop& loop;
   std::atomic<std::size_t> under_way = 0;  // bytes that were written and not passed on yet
-  std::atomic<std::size_t> waiting = 0;    // bytes that waited for the client when last asked
+  std::atomic<std::size_t> waiting = 0;    // bytes that waited for the client at the last check
   std::atomic<bool> full = false;          // the sink has refused a write
   std::atomic<bool> asked = false;         // a question for `waiting` is under way
 };
@@ -179,9 +179,9 @@ std::shared_ptr<api::ResponseSink> CrossingSink::make(std::shared_ptr<api::Respo
                                                       const std::shared_ptr<runtime::Loop>& answering) {
   const api::PacedSink* paced = api::paced(*inner);
   const bool takes_pieces = paced != nullptr && paced->takes_pieces();
-  const bool can_leave = api::upgrading(inner) != nullptr;
+  const bool can_upgrade = api::upgrading(inner) != nullptr;
   auto far = std::make_shared<Far>(std::move(inner), receiving);
-  if (can_leave) return std::make_shared<CrossingUpgrade>(std::move(far), answering, takes_pieces);
+  if (can_upgrade) return std::make_shared<CrossingUpgrade>(std::move(far), answering, takes_pieces);
   return std::make_shared<Crossing<api::PacedSink>>(std::move(far), answering, takes_pieces);
 }
 

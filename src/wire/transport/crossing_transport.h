@@ -8,7 +8,7 @@
 
 #include "client/engine.h"
 #include "runtime/loop.h"
-#include "wire/transport/delivery_desk.h"
+#include "wire/transport/open_calls.h"
 
 #include <cstddef>
 #include <memory>
@@ -33,8 +33,8 @@ class CrossingTransport final : public client::Transport {
   class FarSide;
 
   runtime::Loop& other_;
-  std::shared_ptr<DeliveryDesk> desk_;
-  std::shared_ptr<FarSide> far_;  // lives on other_
+  std::shared_ptr<OpenCalls> calls_;
+  std::shared_ptr<FarSide> far_;  // owned by the loop other_
 };
 
 }  // namespace spillway::wire

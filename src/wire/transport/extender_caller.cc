@@ -5,7 +5,7 @@
 
 namespace spillway::wire {
 
-/// The clients and their questions. Thread: io, but for the posts to the owner's loop.
+/// The HTTP clients and their open calls. Thread: io; results are posted to the owner's loop.
 class ExtenderCaller::Room final : public std::enable_shared_from_this<Room> {
  public:
   Room(runtime::Loop& owner, runtime::Loop& io, std::weak_ptr<Waiting> waiting, std::vector<HttpEndpoint> extenders,
@@ -34,7 +34,7 @@ class ExtenderCaller::Room final : public std::enable_shared_from_this<Room> {
   }
 
  private:
-  /// Hears of one exchange.
+  /// Receives the events of one exchange.
   struct ExtenderEar final : HttpClient::Listener, std::enable_shared_from_this<ExtenderEar> {
     ExtenderEar(Room& owner, std::uint64_t call_id, Question asked)
         : room(owner), id(call_id), question(std::move(asked)) {}
@@ -55,7 +55,7 @@ class ExtenderCaller::Room final : public std::enable_shared_from_this<Room> {
       head_seen = true;
     }
 
-    void on_data(std::string data) override { answer.body += data; }  // the client bounds it
+    void on_data(std::string data) override { answer.body += data; }  // the HTTP client limits the size
 
     void on_done(std::optional<Error> error) override { room.on_done(*this, std::move(error)); }
 

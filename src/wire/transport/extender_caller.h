@@ -28,12 +28,12 @@ class ExtenderCaller {
     std::size_t extender = 0;  // index among the endpoints
     std::string verb;          // the path behind the URL: "filter"
     std::string body;          // JSON
-    Duration timeout{};        // after it the answer is dropped
+    Duration timeout{};        // time after which the answer is dropped
     /// The call has no side effects: it is repeated if a kept connection has ended before any answer.
     bool repeatable = true;
   };
 
-  /// The answer, whatever its code; kServiceUnavailable: why there is none.
+  /// The answer with any status code; kServiceUnavailable: there is none, and why.
   using Done = std::move_only_function<void(Result<api::Response>)>;
 
   /// `loop` must outlive the caller.
@@ -42,7 +42,7 @@ class ExtenderCaller {
   ExtenderCaller(const ExtenderCaller&) = delete;
   ExtenderCaller& operator=(const ExtenderCaller&) = delete;
 
-  /// `done` is called once, and never from inside; not at all once the caller is gone.
+  /// `done` is called once, and never from inside; not at all after the caller is destroyed.
   void call(Question question, Done done);
 
  private:

@@ -21,7 +21,7 @@ class FrameSplitter {
 
   /// The frames that `data` completes, in order. kRequestEntityTooLarge: a line is too long; the stream is unusable.
   Result<std::vector<Frame>> push(std::string_view data);
-  /// The same for a shared chunk; one that is exactly one line is passed on without copying.
+  /// Splits a shared chunk; one that is exactly one line is passed on without copying.
   Result<std::vector<Frame>> push(const Frame& chunk);
   /// The text after the last line end, if it is more than blanks.
   Frame finish();

@@ -41,8 +41,8 @@ Duration time_for(const api::Request& request, Duration at_most) {
 
 class HttpsTransport::CallListener final : public HttpClient::Listener {
  public:
-  CallListener(std::shared_ptr<DeliveryDesk> desk, DeliveryDesk::EntryPtr entry, std::shared_ptr<DecodingWish> decoding)
-      : desk_(std::move(desk)), entry_(std::move(entry)), decoding_(std::move(decoding)) {}
+  CallListener(std::shared_ptr<OpenCalls> calls, OpenCalls::EntryPtr entry, std::shared_ptr<DecodingWish> decoding)
+      : calls_(std::move(calls)), entry_(std::move(entry)), decoding_(std::move(decoding)) {}
 
   void on_head(const api::Response& head) override { response_ = head; }
 
@@ -50,22 +50,21 @@ class HttpsTransport::CallListener final : public HttpClient::Listener {
 
   void on_done(std::optional<Error> error) override {
     Result<api::Response> outcome = error ? Result<api::Response>(*std::move(error)) : decoding_->decode(response_);
-    desk_->post_last(entry_, client::CallDone{entry_->id, std::move(outcome)});
+    calls_->post_last(entry_, client::CallDone{entry_->id, std::move(outcome)});
   }
 
  private:
-  std::shared_ptr<DeliveryDesk> desk_;
-  DeliveryDesk::EntryPtr entry_;
+  std::shared_ptr<OpenCalls> calls_;
+  OpenCalls::EntryPtr entry_;
   std::shared_ptr<DecodingWish> decoding_;
   api::Response response_;
 };
 
 class HttpsTransport::WatchListener final : public HttpClient::Listener {
  public:
-  WatchListener(std::shared_ptr<DeliveryDesk> desk, DeliveryDesk::EntryPtr entry,
-                std::shared_ptr<DecodingWish> decoding, std::shared_ptr<runtime::Loop> io,
-                std::weak_ptr<HttpClient> client)
-      : desk_(std::move(desk)),
+  WatchListener(std::shared_ptr<OpenCalls> calls, OpenCalls::EntryPtr entry, std::shared_ptr<DecodingWish> decoding,
+                std::shared_ptr<runtime::Loop> io, std::weak_ptr<HttpClient> client)
+      : calls_(std::move(calls)),
         entry_(std::move(entry)),
         decoding_(std::move(decoding)),
         io_(std::move(io)),
@@ -101,7 +100,7 @@ class HttpsTransport::WatchListener final : public HttpClient::Listener {
         error = rest.error();
       }
     }
-    desk_->post_last(entry_, client::WatchEnded{entry_->id, std::move(error)});
+    calls_->post_last(entry_, client::WatchEnded{entry_->id, std::move(error)});
   }
 
  private:
@@ -114,7 +113,7 @@ class HttpsTransport::WatchListener final : public HttpClient::Listener {
         if (const auto alive = client.lock()) alive->resume(entry->work);
       });
     };
-    desk_->post_frame(entry_, std::move(frame.text), std::move(delivered), std::move(frame.event), frame.bytes);
+    calls_->post_frame(entry_, std::move(frame.text), std::move(delivered), std::move(frame.event), frame.bytes);
   }
 
   /// Either the loop sees the mark and resumes later, or this thread sees that it has caught up meanwhile.
@@ -127,14 +126,14 @@ class HttpsTransport::WatchListener final : public HttpClient::Listener {
   void break_off(Error error) {
     broken_ = true;
     if (decoder_.is_protobuf()) decoding_->give_up();
-    desk_->post_last(entry_, client::WatchEnded{entry_->id, std::move(error)});
+    calls_->post_last(entry_, client::WatchEnded{entry_->id, std::move(error)});
     io_->post([work = entry_->work, client = client_] {
       if (const auto alive = client.lock()) alive->cancel(work);
     });
   }
 
-  std::shared_ptr<DeliveryDesk> desk_;
-  DeliveryDesk::EntryPtr entry_;
+  std::shared_ptr<OpenCalls> calls_;
+  OpenCalls::EntryPtr entry_;
   std::shared_ptr<DecodingWish> decoding_;
   std::shared_ptr<runtime::Loop> io_;
   std::weak_ptr<HttpClient> client_;
@@ -147,12 +146,12 @@ class HttpsTransport::WatchListener final : public HttpClient::Listener {
 HttpsTransport::HttpsTransport(runtime::Loop& loop, Options options)
     : answer_max_(options.answer_max),
       decoding_(std::make_shared<DecodingWish>(options.protobuf)),
-      desk_(std::make_shared<DeliveryDesk>(loop)),
+      calls_(std::make_shared<OpenCalls>(loop)),
       io_("spillway-https"),
       client_(std::make_shared<HttpClient>(io_.loop(), std::move(options.endpoint), options.limits)) {}
 
 HttpsTransport::~HttpsTransport() {
-  desk_->remove_all();
+  calls_->remove_all();
   io_.stop();
 }
 
@@ -162,29 +161,29 @@ void HttpsTransport::use_certificate(std::shared_ptr<const TlsContext> tls) {
 
 void HttpsTransport::execute(client::ApiCommand command, Receiver& receiver) {
   if (auto* call = std::get_if<client::SendCall>(&command)) {
-    const DeliveryDesk::EntryPtr entry = desk_->add(receiver, call->id);
+    const OpenCalls::EntryPtr entry = calls_->add(receiver, call->id);
     entry->work = ++last_work_;
     api::Request& request = call->request;
     if (request.body.empty() && request.document) request.body = api::to_text(*request.document);
-    start(entry, std::move(request), HttpClient::Kind::kCall, std::make_shared<CallListener>(desk_, entry, decoding_));
+    start(entry, std::move(request), HttpClient::Kind::kCall, std::make_shared<CallListener>(calls_, entry, decoding_));
   } else if (auto* watch = std::get_if<client::OpenWatch>(&command)) {
-    const DeliveryDesk::EntryPtr entry = desk_->add(receiver, watch->id);
+    const OpenCalls::EntryPtr entry = calls_->add(receiver, watch->id);
     entry->work = ++last_work_;
     start(entry, std::move(watch->request), HttpClient::Kind::kStream,
-          std::make_shared<WatchListener>(desk_, entry, decoding_, io_.share(), client_));
+          std::make_shared<WatchListener>(calls_, entry, decoding_, io_.share(), client_));
   } else {
-    cancel(desk_->remove(receiver, std::get<client::CloseWatch>(command).id));
+    cancel(calls_->remove(receiver, std::get<client::CloseWatch>(command).id));
   }
 }
 
 void HttpsTransport::disconnect(Receiver& receiver) {
-  for (const DeliveryDesk::EntryPtr& entry : desk_->remove_all(receiver)) cancel(entry);
+  for (const OpenCalls::EntryPtr& entry : calls_->remove_all(receiver)) cancel(entry);
 }
 
-void HttpsTransport::start(const DeliveryDesk::EntryPtr& entry, api::Request request, HttpClient::Kind kind,
+void HttpsTransport::start(const OpenCalls::EntryPtr& entry, api::Request request, HttpClient::Kind kind,
                            std::shared_ptr<HttpClient::Listener> listener) {
   decoding_->apply(request);
-  // A watch also carries "timeout", which means its whole length there.
+  // For a watch, "timeout" is the length of the watch itself.
   const bool heartbeat = lane_of(kind, request.method, request.target) == Lane::kHeartbeats;
   const Duration longest = heartbeat ? std::min(answer_max_, kHeartbeatMax) : answer_max_;
   const Duration at_most = kind == HttpClient::Kind::kCall ? time_for(request, longest) : answer_max_;
@@ -194,7 +193,7 @@ void HttpsTransport::start(const DeliveryDesk::EntryPtr& entry, api::Request req
   });
 }
 
-void HttpsTransport::cancel(const DeliveryDesk::EntryPtr& entry) {
+void HttpsTransport::cancel(const OpenCalls::EntryPtr& entry) {
   if (!entry) return;
   io_.loop().post([client = client_.get(), work = entry->work] { client->cancel(work); });
 }

@@ -9,7 +9,7 @@
 #include "runtime/loop_thread.h"
 #include "wire/client/http_client.h"
 #include "wire/transport/answer_decoder.h"
-#include "wire/transport/delivery_desk.h"
+#include "wire/transport/open_calls.h"
 
 #include <cstdint>
 #include <memory>
@@ -23,7 +23,7 @@ class HttpsTransport final : public client::Transport {
     HttpClient::Limits limits;
     /// The bound of a call, unless its target has a shorter one ("timeout=10s"); of the header of a watch.
     Duration answer_max = seconds(30);
-    /// Reads request protobuf; JSON is accepted all the same.
+    /// Requests answers in protobuf; JSON is accepted as well.
     bool protobuf = true;
   };
 
@@ -43,14 +43,14 @@ class HttpsTransport final : public client::Transport {
   class CallListener;
   class WatchListener;
 
-  void start(const DeliveryDesk::EntryPtr& entry, api::Request request, HttpClient::Kind kind,
+  void start(const OpenCalls::EntryPtr& entry, api::Request request, HttpClient::Kind kind,
              std::shared_ptr<HttpClient::Listener> listener);
-  void cancel(const DeliveryDesk::EntryPtr& entry);
+  void cancel(const OpenCalls::EntryPtr& entry);
 
   Duration answer_max_;
   std::shared_ptr<DecodingWish> decoding_;
   std::uint64_t last_work_ = 0;
-  std::shared_ptr<DeliveryDesk> desk_;
+  std::shared_ptr<OpenCalls> calls_;
   runtime::LoopThread io_;
   std::shared_ptr<HttpClient> client_;  // used on io_ only
 };

@@ -13,35 +13,35 @@ namespace spillway::wire {
 /// The end of an answer, which is reported once; a sink that is destroyed without one ends with an error.
 class InProcessTransport::Sink : public api::ResponseSink {
  public:
-  Sink(const InProcessTransport& transport, DeliveryDesk::EntryPtr entry)
-      : desk_(transport.desk_), unanswered_(transport.unanswered_), entry_(std::move(entry)) {}
+  Sink(const InProcessTransport& transport, OpenCalls::EntryPtr entry)
+      : calls_(transport.calls_), unanswered_(transport.unanswered_), entry_(std::move(entry)) {}
 
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
 
  protected:
-  const DeliveryDesk::Entry& entry() const { return *entry_; }
+  const OpenCalls::Entry& entry() const { return *entry_; }
 
   bool finished() const { return finished_; }
 
   void finish(client::ApiEvent event) {
     if (std::exchange(finished_, true)) return;
     if (const auto unanswered = unanswered_.lock()) unanswered->erase(entry_.get());
-    if (const auto desk = desk_.lock()) desk->post_last(entry_, std::move(event));
+    if (const auto calls = calls_.lock()) calls->post_last(entry_, std::move(event));
   }
 
   /// `event`: the document of the only frame, or null.
-  void pass_on(std::vector<FrameSplitter::Frame> frames, const api::WatchDocumentPtr& event = nullptr) {
-    const auto desk = desk_.lock();
+  void post_frames(std::vector<FrameSplitter::Frame> frames, const api::WatchDocumentPtr& event = nullptr) {
+    const auto calls = calls_.lock();
     for (FrameSplitter::Frame& frame : frames) {
-      if (desk) desk->post_frame(entry_, std::move(frame), {}, event);
+      if (calls) calls->post_frame(entry_, std::move(frame), {}, event);
     }
   }
 
  private:
-  std::weak_ptr<DeliveryDesk> desk_;
-  std::weak_ptr<std::set<DeliveryDesk::Entry*>> unanswered_;
-  DeliveryDesk::EntryPtr entry_;
+  std::weak_ptr<OpenCalls> calls_;
+  std::weak_ptr<std::set<OpenCalls::Entry*>> unanswered_;
+  OpenCalls::EntryPtr entry_;
   bool finished_ = false;
 };
 
@@ -101,13 +101,13 @@ class InProcessTransport::WatchSink final : public Sink {
       return false;
     }
     if (frames->size() != 1) event = nullptr;
-    pass_on(*std::move(frames), event);
+    post_frames(*std::move(frames), event);
     return true;
   }
 
   void on_end() override {
     FrameSplitter::Frame rest = splitter_.finish();
-    if (rest && !finished()) pass_on({std::move(rest)});
+    if (rest && !finished()) post_frames({std::move(rest)});
     done(std::nullopt);
   }
 
@@ -120,35 +120,35 @@ class InProcessTransport::WatchSink final : public Sink {
 InProcessTransport::InProcessTransport(runtime::Loop& loop, RequestHandler& server, api::UserInfo user)
     : server_(server),
       user_(std::make_shared<const api::UserInfo>(std::move(user))),
-      desk_(std::make_shared<DeliveryDesk>(loop)),
-      unanswered_(std::make_shared<std::set<DeliveryDesk::Entry*>>()) {}
+      calls_(std::make_shared<OpenCalls>(loop)),
+      unanswered_(std::make_shared<std::set<OpenCalls::Entry*>>()) {}
 
 InProcessTransport::~InProcessTransport() {
-  for (const DeliveryDesk::EntryPtr& entry : desk_->remove_all()) abandon(entry);
+  for (const OpenCalls::EntryPtr& entry : calls_->remove_all()) abandon(entry);
 }
 
 void InProcessTransport::execute(client::ApiCommand command, Receiver& receiver) {
   if (auto* call = std::get_if<client::SendCall>(&command)) {
-    const DeliveryDesk::EntryPtr entry = desk_->add(receiver, call->id);
+    const OpenCalls::EntryPtr entry = calls_->add(receiver, call->id);
     ask(entry, std::move(call->request), std::make_shared<CallSink>(*this, entry));
   } else if (auto* watch = std::get_if<client::OpenWatch>(&command)) {
-    const DeliveryDesk::EntryPtr entry = desk_->add(receiver, watch->id);
+    const OpenCalls::EntryPtr entry = calls_->add(receiver, watch->id);
     ask(entry, std::move(watch->request), std::make_shared<WatchSink>(*this, entry));
   } else {
-    abandon(desk_->remove(receiver, std::get<client::CloseWatch>(command).id));
+    abandon(calls_->remove(receiver, std::get<client::CloseWatch>(command).id));
   }
 }
 
 void InProcessTransport::disconnect(Receiver& receiver) {
-  for (const DeliveryDesk::EntryPtr& entry : desk_->remove_all(receiver)) abandon(entry);
+  for (const OpenCalls::EntryPtr& entry : calls_->remove_all(receiver)) abandon(entry);
 }
 
-void InProcessTransport::ask(const DeliveryDesk::EntryPtr& entry, api::Request request, std::shared_ptr<Sink> sink) {
+void InProcessTransport::ask(const OpenCalls::EntryPtr& entry, api::Request request, std::shared_ptr<Sink> sink) {
   unanswered_->insert(entry.get());
   entry->work = server_.on_request({std::move(request), user_}, std::move(sink));
 }
 
-void InProcessTransport::abandon(const DeliveryDesk::EntryPtr& entry) {
+void InProcessTransport::abandon(const OpenCalls::EntryPtr& entry) {
   if (entry && unanswered_->erase(entry.get()) == 1) server_.on_abandoned(entry->work);
 }
 

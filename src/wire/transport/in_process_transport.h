@@ -6,7 +6,7 @@
 #include "client/engine.h"
 #include "runtime/loop.h"
 #include "wire/server/http_server.h"
-#include "wire/transport/delivery_desk.h"
+#include "wire/transport/open_calls.h"
 
 #include <cstddef>
 #include <memory>
@@ -32,13 +32,13 @@ class InProcessTransport final : public client::Transport {
   class CallSink;
   class WatchSink;
 
-  void ask(const DeliveryDesk::EntryPtr& entry, api::Request request, std::shared_ptr<Sink> sink);
-  void abandon(const DeliveryDesk::EntryPtr& entry);
+  void ask(const OpenCalls::EntryPtr& entry, api::Request request, std::shared_ptr<Sink> sink);
+  void abandon(const OpenCalls::EntryPtr& entry);
 
   RequestHandler& server_;
   std::shared_ptr<const api::UserInfo> user_;
-  std::shared_ptr<DeliveryDesk> desk_;  // sinks hold it weakly: what is written after the transport has gone is lost
-  std::shared_ptr<std::set<DeliveryDesk::Entry*>> unanswered_;
+  std::shared_ptr<OpenCalls> calls_;  // sinks hold it weakly: what is written after the transport has gone is lost
+  std::shared_ptr<std::set<OpenCalls::Entry*>> unanswered_;
 };
 
 }  // namespace spillway::wire

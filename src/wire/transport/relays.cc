@@ -14,7 +14,7 @@ namespace spillway::wire {
 namespace {
 
 constexpr std::size_t kRefusalBytesMax = std::size_t{1024} * 1024;
-/// Bytes on their way from the node to the sink; above, the node is not read on.
+/// Bytes in transit from the node to the sink; with more, no more is read from the node.
 constexpr std::size_t kTransitBytesMax = std::size_t{256} * 1024;
 /// Bytes waiting in the sink above which the transit is held up.
 constexpr std::size_t kSinkBytesHigh = std::size_t{256} * 1024;
@@ -31,7 +31,7 @@ bool belongs_to_connection(std::string_view name) {
 
 }  // namespace
 
-/// One answer under way to a sink. Thread: loop, except Ear.
+/// An answer that is relayed to a sink. Thread: loop, except Ear.
 class Relays::Relay final : public std::enable_shared_from_this<Relay> {
  public:
   /// Gets the events of the exchange on the thread of the relays and posts them to the loop.
@@ -39,7 +39,7 @@ class Relays::Relay final : public std::enable_shared_from_this<Relay> {
     Ear(runtime::Loop& owner_loop, std::weak_ptr<Relay> owner) : loop(owner_loop), relay(std::move(owner)) {}
 
     template <typename Act>
-    void tell(Act act) {
+    void post(Act act) {
       loop.post([weak = relay, act = std::move(act)]() mutable {
         const auto alive = weak.lock();
         if (alive && alive->sink_) act(*alive);
@@ -47,23 +47,23 @@ class Relays::Relay final : public std::enable_shared_from_this<Relay> {
     }
 
     void on_head(const api::Response& head) override {
-      tell([head](Relay& to) mutable { to.on_head(std::move(head)); });
+      post([head](Relay& to) mutable { to.on_head(std::move(head)); });
     }
 
     void on_data(std::string data) override {
       in_transit += data.size();
       if (in_transit > kTransitBytesMax && !std::exchange(paused, true)) client->pause(kOnlyExchange);
-      tell([chunk = std::make_shared<const std::string>(std::move(data))](Relay& to) mutable {
+      post([chunk = std::make_shared<const std::string>(std::move(data))](Relay& to) mutable {
         to.on_data(std::move(chunk));
       });
     }
 
     void on_written(std::size_t bytes) override {
-      tell([bytes](Relay& to) { to.on_written(bytes); });
+      post([bytes](Relay& to) { to.on_written(bytes); });
     }
 
     void on_done(std::optional<Error> error) override {
-      tell([error = std::move(error)](Relay& to) { to.on_done(error); });
+      post([error = std::move(error)](Relay& to) { to.on_done(error); });
     }
 
     void on_taken(std::size_t bytes) {
@@ -94,7 +94,7 @@ class Relays::Relay final : public std::enable_shared_from_this<Relay> {
     arm(kProbeInterval);
   }
 
-  /// Ends it without a further word to the sink.
+  /// Ends the relay without another call of the sink.
   std::shared_ptr<Ear> stop() {
     if (timer_) relays_.loop_.cancel(*timer_);
     timer_.reset();
@@ -164,7 +164,7 @@ class Relays::Relay final : public std::enable_shared_from_this<Relay> {
     if (!streams()) {
       head_->body.append(*chunk, 0, kRefusalBytesMax - std::min(kRefusalBytesMax, head_->body.size()));
     } else if (const auto sink = sink_; !sink->write(std::move(chunk))) {
-      cut(*sink);  // there is more
+      cut(*sink);  // the answer is incomplete
       stop();
       return;
     }
@@ -180,7 +180,7 @@ class Relays::Relay final : public std::enable_shared_from_this<Relay> {
   }
 
   void on_done(const std::optional<Error>& error) {
-    const auto sink = sink_;  // its end may destroy this object
+    const auto sink = sink_;  // ending the answer may destroy this object
     if (!head_) {
       const Error problem = error ? *error : make_error(ErrorCode::kServiceUnavailable, "no answer");
       sink->on_response(

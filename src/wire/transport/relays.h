@@ -35,14 +35,14 @@ class Relays {
   Relays(const Relays&) = delete;
   Relays& operator=(const Relays&) = delete;
 
-  /// True if there is no place for another exchange: the caller refuses it.
+  /// True if no more exchanges can be opened: the caller refuses the request.
   bool full() const { return open_.size() >= bounds_.exchanges_max; }
 
   /// The answer is passed to `sink`; one that ends too early is cut (api::PacedSink::on_cut). A missing answer is a 503
   /// Status that begins with `problem`. full() must be false.
   std::uint64_t open(HttpEndpoint endpoint, api::Request request, std::string problem,
                      std::shared_ptr<api::ResponseSink> sink);
-  /// Ends an exchange: its sink gets nothing more. No effect if it has ended.
+  /// Ends an exchange: its sink is not called again. No effect if it has ended.
   void cancel(std::uint64_t id);
 
  private:

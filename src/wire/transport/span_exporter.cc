@@ -1,5 +1,6 @@
 #include "wire/transport/span_exporter.h"
 
+#include "base/alive.h"
 #include "wire/client/kubeconfig.h"
 
 #include <fmt/format.h>
@@ -16,7 +17,7 @@ constexpr int kOk = 200;
 constexpr int kNoMore = 300;
 
 /// The statuses after which a collector may accept the same request later.
-bool may_come_again(int status) {
+bool may_retry(int status) {
   return status == 429 || status == 502 || status == 503 || status == 504;
 }
 
@@ -25,7 +26,7 @@ bool may_come_again(int status) {
 /// Gets the answer to one batch, on the thread of the connection, and posts it to the loop.
 class SpanExporter::Ear final : public HttpClient::Listener {
  public:
-  Ear(SpanExporter& exporter, runtime::Loop& loop) : exporter_(exporter), alive_(exporter.alive_), loop_(loop) {}
+  Ear(SpanExporter& exporter, runtime::Loop& loop) : exporter_(exporter), alive_(exporter.alive_.ref()), loop_(loop) {}
 
   void on_head(const api::Response& head) override { status_ = head.status; }
 
@@ -38,15 +39,14 @@ class SpanExporter::Ear final : public HttpClient::Listener {
     } else if (status_ < kOk || status_ >= kNoMore) {
       problem = fmt::format("it answered {}", status_);
     }
-    const bool again = error.has_value() || may_come_again(status_);
-    loop_.post([&exporter = exporter_, alive = alive_, problem = std::move(problem), again] {
-      if (!alive.expired()) exporter.on_answer(problem, again);
-    });
+    const bool again = error.has_value() || may_retry(status_);
+    loop_.post(alive_.guard(
+        [&exporter = exporter_, problem = std::move(problem), again] { exporter.on_answer(problem, again); }));
   }
 
  private:
   SpanExporter& exporter_;  // only while alive_
-  std::weak_ptr<const bool> alive_;
+  Alive::Ref alive_;
   runtime::Loop& loop_;
   int status_ = 0;
 };
@@ -127,9 +127,9 @@ void SpanExporter::on_answer(const std::optional<std::string>& problem, bool aga
 
 void SpanExporter::flush(Duration patience, runtime::Loop::Task done) {
   flushed_ = std::move(done);
-  loop_.at(loop_.now().mono + patience, [this, alive = std::weak_ptr(alive_)] {
-    if (!alive.expired() && flushed_) std::exchange(flushed_, nullptr)();
-  });
+  loop_.at(loop_.now().mono + patience, alive_.guard([this] {
+    if (flushed_) std::exchange(flushed_, nullptr)();
+  }));
   if (timer_) loop_.cancel(*std::exchange(timer_, std::nullopt));
   if (!in_flight_) send();
 }

@@ -5,6 +5,7 @@
 // Source: OpenTelemetry Protocol Specification, "OTLP/HTTP".
 #pragma once
 
+#include "base/alive.h"
 #include "base/error.h"
 #include "runtime/loop.h"
 #include "runtime/loop_thread.h"
@@ -30,7 +31,7 @@ class SpanExporter {
 
   struct Pace {
     Duration gather = seconds(1);  // before a batch is sent
-    Duration retry = seconds(5);   // before one is sent again
+    Duration retry = seconds(5);   // time until a batch is sent again
   };
 
   /// `collector`: "http://HOST:4318" or with https and a path of its own before /v1/traces. kInvalid: it is neither.
@@ -58,9 +59,9 @@ class SpanExporter {
   telemetry::TracedService service_;
   telemetry::Log log_;
   Pace pace_;
-  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  Alive alive_;
   std::optional<runtime::Loop::TimerId> timer_;
-  std::string body_;         // the batch at hand
+  std::string body_;         // the current batch
   std::size_t in_body_ = 0;  // spans
   int tries_ = 0;
   bool in_flight_ = false;

@@ -35,7 +35,7 @@ Error overrun() {
 
 }  // namespace
 
-/// The clients and their questions. Thread: io, but for the posts to the owner's loop.
+/// The HTTP clients and their open calls. Thread: io; results are posted to the owner's loop.
 class HttpsWebhookCaller::Room final : public std::enable_shared_from_this<Room> {
  public:
   Room(runtime::Loop& owner, runtime::Loop& io, std::weak_ptr<Waiting> waiting, Options options)
@@ -49,7 +49,7 @@ class HttpsWebhookCaller::Room final : public std::enable_shared_from_this<Room>
   void start(std::uint64_t id, WebhookCall call) {
     std::string key = key_of(call);
     const Result<HttpClient*> client = client_for(key, call);
-    if (!client) return tell(id, client.error());
+    if (!client) return deliver(id, client.error());
     auto ear = std::make_shared<Ear>(*this, id, std::move(key), std::move(call));
     ears_.emplace(id, ear);
     ear->start(**client);
@@ -75,7 +75,7 @@ class HttpsWebhookCaller::Room final : public std::enable_shared_from_this<Room>
     std::uint64_t used = 0;
   };
 
-  /// Hears of one exchange.
+  /// Receives the events of one exchange.
   struct Ear final : HttpClient::Listener, std::enable_shared_from_this<Ear> {
     Ear(Room& owner, std::uint64_t call_id, std::string client_key, WebhookCall asked)
         : room(owner), id(call_id), key(std::move(client_key)), call(std::move(asked)) {}
@@ -94,7 +94,7 @@ class HttpsWebhookCaller::Room final : public std::enable_shared_from_this<Room>
       answer.body += data;
       room.bytes_ += data.size();
       cut_off = room.bytes_ > room.options_.answers_bytes_max;
-      // Deferred, because this is within a call of the client.
+      // Deferred, because a call of the HTTP client is still active.
       if (cut_off) {
         room.io_.post([weak = room.weak_from_this(), call_id = id] {
           if (const auto alive = weak.lock()) alive->end_overrun(call_id);
@@ -121,7 +121,7 @@ class HttpsWebhookCaller::Room final : public std::enable_shared_from_this<Room>
       return found->second.http.get();
     }
     if (clients_.size() >= options_.clients_max && !drop_idle()) {
-      return make_error(ErrorCode::kServiceUnavailable, "too many different webhooks are being asked");
+      return make_error(ErrorCode::kServiceUnavailable, "too many different webhooks are called at a time");
     }
     Kubeconfig config;
     config.server = call.origin;
@@ -165,7 +165,7 @@ class HttpsWebhookCaller::Room final : public std::enable_shared_from_this<Room>
     if (ear.cut_off) result = overrun();
     const std::uint64_t id = ear.id;
     ears_.erase(id);
-    tell(id, std::move(result));
+    deliver(id, std::move(result));
   }
 
   void repeat(std::uint64_t id) {
@@ -175,16 +175,16 @@ class HttpsWebhookCaller::Room final : public std::enable_shared_from_this<Room>
     const Result<HttpClient*> client = client_for(ear->key, ear->call);
     if (client) return ear->start(**client);
     drop(*ear);
-    tell(id, client.error());
+    deliver(id, client.error());
   }
 
   void end_overrun(std::uint64_t id) {
     if (!ears_.contains(id)) return;
     cancel(id);
-    tell(id, overrun());
+    deliver(id, overrun());
   }
 
-  void tell(std::uint64_t id, Result<api::Response> result) {
+  void deliver(std::uint64_t id, Result<api::Response> result) {
     owner_.post([weak = waiting_, &owner = owner_, id, result = std::move(result)]() mutable {
       const auto waiting = weak.lock();
       if (waiting == nullptr) return;

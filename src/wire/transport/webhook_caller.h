@@ -23,7 +23,8 @@ class HttpsWebhookCaller final : public apiserver::WebhookCaller {
                               .body_bytes_max = std::size_t{4} << 20U,
                               .connect_max = seconds(10),
                               .idle_max = seconds(30)};
-    std::size_t clients_max = 64;                            // webhook addresses, each with its authority
+    // addresses of webhooks, each with its certificate authority
+    std::size_t clients_max = 64;
     std::size_t answers_bytes_max = std::size_t{64} << 20U;  // for all answers that are being read
   };
 
@@ -33,7 +34,7 @@ class HttpsWebhookCaller final : public apiserver::WebhookCaller {
   HttpsWebhookCaller(const HttpsWebhookCaller&) = delete;
   HttpsWebhookCaller& operator=(const HttpsWebhookCaller&) = delete;
 
-  /// The port this API server listens on: an address of this machine with it is refused.
+  /// The port of this API server: webhooks at this port of this machine are refused.
   void set_own_port(std::uint16_t port);
 
   void call(std::uint64_t id, apiserver::WebhookCall call, Done done) override;

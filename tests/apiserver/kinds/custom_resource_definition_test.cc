@@ -1,5 +1,5 @@
 // CustomResourceDefinitions: what is filled in, what is refused and in which words, what an update may change.
-#include "apiserver/kinds/kinds.h"
+#include "apiserver/kinds/groups.h"
 
 #include <gtest/gtest.h>
 
@@ -10,6 +10,11 @@
 namespace spillway::apiserver::kinds {
 
 namespace {
+
+const KindHooks& definition_hooks() {
+  static const Resource kKind = api_extensions_kinds().front();
+  return *kKind.hooks;
+}
 
 using api::Json;
 using Lines = std::vector<std::string>;
@@ -35,7 +40,7 @@ Json widgets() {
 }
 
 Json created(Json definition) {
-  const KindHooks hooks = custom_resource_definition_hooks();
+  const KindHooks hooks = definition_hooks();
   hooks.set_defaults(definition);
   hooks.prepare_create(definition);
   return definition;
@@ -49,18 +54,18 @@ Lines lines(const api::FieldErrors& errors) {
 
 Lines problems(const Json& definition) {
   api::FieldErrors errors;
-  custom_resource_definition_hooks().validate_create(created(definition), errors);
+  definition_hooks().validate_create(created(definition), errors);
   return lines(errors);
 }
 
-/// With one member of spec set to something else.
+/// The problems of a definition with one member of spec changed.
 Lines problems_with(std::initializer_list<std::string_view> path, Json value) {
   Json definition = widgets();
   definition.make(path) = std::move(value);
   return problems(definition);
 }
 
-/// With one member of the first version set.
+/// The problems of a definition with one member of its first version changed.
 Lines problems_of_version(std::string_view name, std::string_view value) {
   Json definition = widgets();
   (*definition.at({"spec", "versions"})->if_array())[0][name] = parsed(value);
@@ -68,7 +73,7 @@ Lines problems_of_version(std::string_view name, std::string_view value) {
 }
 
 Lines update_problems(Json definition, const Json& old, Endpoint endpoint = Endpoint::kMain) {
-  const KindHooks hooks = custom_resource_definition_hooks();
+  const KindHooks hooks = definition_hooks();
   hooks.set_defaults(definition);
   if (const Json* status = old.find("status"); status != nullptr && endpoint == Endpoint::kMain) {
     definition["status"] = *status;
@@ -111,7 +116,7 @@ TEST(Definitions, Names) {
   EXPECT_TRUE(
       short_names[0].starts_with("spec.names.shortNames[1]: Invalid value: \"W_1\": a DNS-1035 label must consist of"));
   const Lines kinds = problems_with({"spec", "names", "kind"}, "Wid get");
-  ASSERT_EQ(kinds.size(), 3U);  // singular and listKind are made of it
+  ASSERT_EQ(kinds.size(), 3U);  // singular and listKind are derived from it
   EXPECT_TRUE(kinds[1].starts_with(
       "spec.names.kind: Invalid value: \"Wid get\": may have mixed case, but should otherwise match: a DNS-1035"));
 }
@@ -272,14 +277,14 @@ TEST(Definitions, StoredVersionsStay) {
   EXPECT_EQ(update_problems(changed, old), Lines());
   Json prepared = changed;
   prepared["status"] = *old.find("status");
-  custom_resource_definition_hooks().prepare_update(prepared, old, Endpoint::kMain);
+  definition_hooks().prepare_update(prepared, old, Endpoint::kMain);
   EXPECT_EQ(*prepared.at({"status", "storedVersions"}), parsed(R"(["v1","v2"])"));
 }
 
 TEST(Definitions, Table) {
   Json definition = created(widgets());
   definition.make({"metadata", "creationTimestamp"}) = Json("2026-01-02T03:04:05Z");
-  const KindHooks hooks = custom_resource_definition_hooks();
+  const KindHooks hooks = definition_hooks();
   ASSERT_EQ(hooks.columns.size(), 2U);
   EXPECT_EQ(hooks.columns[1].name, "Created At");
   const TableRow row = hooks.table_row(definition, WallTime());

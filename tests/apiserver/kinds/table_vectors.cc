@@ -1,7 +1,7 @@
 // vectors api/table_rows: the cells of a row, from the object and the time alone.
 #include "api/object/meta.h"
 #include "api/text/time_text.h"
-#include "apiserver/kinds/kind_table.h"
+#include "apiserver/kinds/kind_rows.h"
 #include "apiserver/resource/resource_registry.h"
 #include "support/vectors.h"
 
@@ -10,7 +10,7 @@ namespace spillway::apiserver {
 namespace {
 
 std::optional<support::Mismatch> check_row(const api::Json& row) {
-  static const ResourceRegistry registry(kinds::kind_hooks);
+  static const ResourceRegistry registry(kinds::kind_rows());
   const api::Json& object = *row.find("object");
   const Resource* resource = registry.find_kind(object.string_at({"apiVersion"}), object.string_at({"kind"}));
   const auto now = api::parse_time(row.string_at({"now"}));

@@ -1,5 +1,5 @@
-"""Paths at the agent's own server, by a client that may read there (`get nodes/proxy`): however it spells them, it runs no program in a pod, reaches
-no port of a pod, and sees nothing that needs another right."""
+"""Paths at the agent's own server, by a client that may read there (`get nodes/proxy`): however it spells them, it runs
+no program in a pod, reaches no port of a pod, and sees nothing that needs another right."""
 import ssl
 
 from attacks.attempt import Act, shown
@@ -8,7 +8,8 @@ from attacks.connection import codes_of, open_connection
 from attacks.exec import UPGRADE
 from attacks.ports import COMMANDS, PORTS
 
-TUNNEL = tuple(header for header in UPGRADE if header[0] != "Sec-WebSocket-Protocol") + (("Sec-WebSocket-Protocol", "SPDY/3.1+portforward.k8s.io"),)
+TUNNEL = tuple(header for header in UPGRADE
+               if header[0] != "Sec-WebSocket-Protocol") + (("Sec-WebSocket-Protocol", "SPDY/3.1+portforward.k8s.io"),)
 # Route, its rest, the upgrades that a client may request.
 ROUTES = (
     ("exec", "/theirs/teller/main?command=id&output=1", (UPGRADE, COMMANDS)),
@@ -25,7 +26,8 @@ def spellings(word):
         for escape in {f"%{ord(letter):02x}", f"%{ord(letter):02X}", f"%25{ord(letter):02x}"}:
             yield f"/{word[:i]}{escape}{word[i + 1:]}"
     yield "/" + "".join(f"%{ord(letter):02x}" for letter in word)
-    for before in ("//", "/./", "/../", "/%2e/", "/%2E%2E/", "/pods/../", "/pods/%2e%2e/", "/healthz/../", "/healthz%2f..%2f", "/metrics/..;/", "/%2f", "/%00/",
+    for before in ("//", "/./", "/../", "/%2e/", "/%2E%2E/", "/pods/../", "/pods/%2e%2e/", "/healthz/../",
+                   "/healthz%2f..%2f", "/metrics/..;/", "/%2f", "/%00/",
             "/;/", "/\\", "/%5c", "/stats/summary/../../"):
         yield before + word
     for behind in ("/", ";x", "%00", "%20", "/.", "/pods/..", "%2f..", "%2ftheirs", "%3f", "%23", "?"):
@@ -38,7 +40,9 @@ def spellings(word):
 
 
 def ask(cluster, by, method, target, headers=(), behind=b""):
-    """(codes, text) of one request: all of its answer; of a connection that was upgraded, what comes until there is `behind`."""
+    """(codes, text) of one request: all of its answer; of a connection that was upgraded, what comes until there is
+    `behind`.
+    """
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     certificate = cluster.at_agent_paths[by]
@@ -46,7 +50,8 @@ def ask(cluster, by, method, target, headers=(), behind=b""):
     head = "".join(f"{name}: {value}\r\n" for name, value in headers)
     seen = b""
     with open_connection("127.0.0.1", cluster.node_port(), context) as connection:
-        connection.sendall(f"{method} {target} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n{head}\r\n".encode("latin-1"))
+        connection.sendall(f"{method} {target} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n{head}\r\n".encode(
+            "latin-1"))
         while not codes_of(seen) or (codes_of(seen)[0] == 101 and behind not in seen):
             more = connection.recv(65536)
             if not more:
@@ -89,12 +94,15 @@ def may_still(cluster):
 
 
 def attempts(cluster):
-    cluster.at_agent_paths = {"proxier": cluster.signed("/CN=proxier"), "admin": Certificate(cluster.pki / "admin.crt", cluster.pki / "admin.key")}
+    cluster.at_agent_paths = {"proxier": cluster.signed("/CN=proxier"),
+                              "admin": Certificate(cluster.pki / "admin.crt", cluster.pki / "admin.key")}
     rows = [Act("who may still", may_still)]
     for word, behind, upgrades in ROUTES:
         count = len(set(spellings(word)))
         for method, upgrade in (("GET", upgrades[0]), ("GET", upgrades[1]), ("POST", upgrades[1])):
             name = dict(upgrade)["Upgrade"]
-            rows.append(Act(f"{count} spellings of {word} by a reader, {method}, {name}", refused(method, word, behind, upgrade)))
-    rows += [Act(f"{path} with an escape by a reader", other_right(path)) for path in ("/metrics", "/metrics/cadvisor", "/stats/summary")]
+            rows.append(Act(f"{count} spellings of {word} by a reader, {method}, {name}",
+                            refused(method, word, behind, upgrade)))
+    rows += [Act(f"{path} with an escape by a reader", other_right(path))
+             for path in ("/metrics", "/metrics/cadvisor", "/stats/summary")]
     return rows

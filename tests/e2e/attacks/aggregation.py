@@ -1,5 +1,5 @@
-"""Aggregated APIs: by users that may not write APIServices, forged names of users, redirects, answers without an end, Services that lead back to this
-machine or to another namespace's pods, and groups that are built in."""
+"""Aggregated APIs: by users that may not write APIServices, forged names of users, redirects, answers without an end,
+Services that lead back to this machine or to another namespace's pods, and groups that are built in."""
 import base64
 import http.client
 import json
@@ -18,7 +18,8 @@ MERGE = {"Content-Type": "application/merge-patch+json"}
 
 def api_service(group, service, version="v1", **spec):
     return {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": f"{version}.{group}"},
-            "spec": {"group": group, "version": version, "groupPriorityMinimum": 20000, "versionPriority": 1000, "service": service, **spec}}
+            "spec": {"group": group, "version": version, "groupPriorityMinimum": 20000, "versionPriority": 1000,
+                     "service": service, **spec}}
 
 
 def furnish(cluster):
@@ -30,18 +31,22 @@ def furnish(cluster):
     create(f"{SHOP}/services", {"metadata": {"name": "wares"}, "spec": {"ports": [{"name": "https", "port": 443}]}})
     create(f"{SHOP}/endpoints", {"metadata": {"name": "wares"}, "subsets": [
         {"addresses": [{"ip": server.address}], "ports": [{"name": "https", "port": server.port}]}]})
-    create(APIS, api_service(GROUP, {"namespace": "shop", "name": "wares"}, caBundle=base64.b64encode(server.ca.read_bytes()).decode()))
+    create(APIS, api_service(GROUP, {"namespace": "shop", "name": "wares"},
+                             caBundle=base64.b64encode(server.ca.read_bytes()).decode()))
     wait_for("the API", lambda: cluster.ask("admin", "GET", WARES)[0] == 200)
     return server
 
 
 def strangers():
     for by in ("nobody", "alice", "n1", "editor", "role-writer"):
-        yield Ask(f"{by} takes a group", by, "POST", APIS, api_service("taken.example.com", {"namespace": "ours", "name": "front"}), want=(401, 403),
+        yield Ask(f"{by} takes a group", by, "POST", APIS,
+                  api_service("taken.example.com", {"namespace": "ours", "name": "front"}), want=(401, 403),
                   absent=f"{APIS}/v1.taken.example.com")
-        yield Ask(f"{by} leads a group elsewhere", by, "PATCH", MINE, {"spec": {"service": {"namespace": "ours", "name": "front"}}}, type="merge",
+        yield Ask(f"{by} leads a group elsewhere", by, "PATCH", MINE,
+                  {"spec": {"service": {"namespace": "ours", "name": "front"}}}, type="merge",
                   want=(401, 403), unchanged=MINE)
-        yield Ask(f"{by} says that it is available", by, "PATCH", f"{MINE}/status", {"status": {"conditions": []}}, type="merge", want=(401, 403),
+        yield Ask(f"{by} says that it is available", by, "PATCH", f"{MINE}/status", {"status": {"conditions": []}},
+                  type="merge", want=(401, 403),
                   unchanged=MINE)
         yield Ask(f"{by} removes it", by, "DELETE", MINE, want=(401, 403), unchanged=MINE)
         yield Ask(f"{by} reads aggregated objects", by, "GET", WARES, want=(401, 403))
@@ -57,25 +62,29 @@ def forged(server):
             code, text = cluster.ask("admin", "GET", WARES, None, headers)
             if code != 200:
                 return f"{code} {shown(text)}"
-            told = [(key.lower(), value) for _, path, all_headers, _ in server.seen if path == WARES for key, value in all_headers]
+            told = [(key.lower(), value) for _, path, all_headers, _ in server.seen if path == WARES for key,
+                    value in all_headers]
             wrong = [pair for pair in told if "forged" in pair[1] or pair[0] == "authorization"]
             return f"it was told {wrong}" if wrong or not told else None
         return act
     for name in ("X-Remote-User", "X-Remote-Group", "X-Remote-Uid", "X-Remote-Extra-Scopes", "x-remote-extra-a%2Fb"):
         yield Act(f"a forged {name}", names({name: "forged"}))
-    yield Act("a header that Connection names", names({"X-Remote-User": "forged", "Connection": "X-Remote-User, close"}))
+    yield Act("a header that Connection names",
+              names({"X-Remote-User": "forged", "Connection": "X-Remote-User, close"}))
 
 
 def led_astray(server):
     def leads(name, service):
         def act(cluster):
             before = cluster.admin.get(MINE)["spec"]["service"]
-            code, text = cluster.ask("admin", "PATCH", MINE, json.dumps({"spec": {"service": service(cluster)}}).encode(), MERGE)
+            code, text = cluster.ask("admin", "PATCH", MINE,
+                                     json.dumps({"spec": {"service": service(cluster)}}).encode(), MERGE)
             if code not in (200, 422):
                 return f"{code} {shown(text)}"
             try:
                 wait_for("the refusal", lambda: cluster.ask("admin", "GET", WARES)[0] != 200)
-                code, text = cluster.ask("admin", "GET", f"/apis/{GROUP}/v1/../../../api/v1/namespaces/theirs/secrets/hidden")
+                code, text = cluster.ask("admin", "GET",
+                                         f"/apis/{GROUP}/v1/../../../api/v1/namespaces/theirs/secrets/hidden")
                 return f"{code} {shown(text)}" if code < 400 or exposed(text) else None
             finally:
                 cluster.ask("admin", "PATCH", MINE, json.dumps({"spec": {"service": before}}).encode(), MERGE)
@@ -85,7 +94,9 @@ def led_astray(server):
     def named(name, host):
         def service(cluster):
             if not cluster.admin.find(f"{SHOP}/services/{name}"):
-                cluster.admin.create(f"{SHOP}/services", {"metadata": {"name": name}, "spec": {"type": "ExternalName", "externalName": host}})
+                cluster.admin.create(f"{SHOP}/services",
+                                     {"metadata": {"name": name},
+                                      "spec": {"type": "ExternalName", "externalName": host}})
             return {"namespace": "shop", "name": name, "port": cluster.port}
         return service
     yield leads("a Service that is localhost", named("home", "localhost"))
@@ -93,8 +104,10 @@ def led_astray(server):
     yield leads("a Service that is the metadata address", named("metadata", "169.254.169.254"))
     yield leads("a Service that is this server", named("itself", server.address))
     yield leads("a Service of another namespace without a server", lambda _: {"namespace": "theirs", "name": "none"})
-    yield Ask("Endpoints at the loopback", "admin", "PUT", f"{SHOP}/endpoints/wares", {"metadata": {"name": "wares"}, "subsets": [
-        {"addresses": [{"ip": "127.0.0.1"}], "ports": [{"name": "https", "port": 1}]}]}, want=422, unchanged=f"{SHOP}/endpoints/wares")
+    yield Ask("Endpoints at the loopback", "admin", "PUT", f"{SHOP}/endpoints/wares",
+              {"metadata": {"name": "wares"}, "subsets": [
+        {"addresses": [{"ip": "127.0.0.1"}], "ports": [{"name": "https", "port": 1}]}]}, want=422,
+              unchanged=f"{SHOP}/endpoints/wares")
 
 
 def built_in(_):
@@ -102,11 +115,14 @@ def built_in(_):
         def act(cluster):
             path = f"{APIS}/{version}.{group}"
             service = {"namespace": "shop", "name": "wares"}
-            code, text = cluster.ask("admin", "PATCH", path, json.dumps({"spec": {"service": service, "insecureSkipTLSVerify": True}}).encode(), MERGE)
+            code, text = cluster.ask("admin", "PATCH", path,
+                                     json.dumps({"spec": {"service": service, "insecureSkipTLSVerify": True}}).encode(),
+                                     MERGE)
             if code != 200:
                 return f"{code} {shown(text)}"
             code, text = cluster.ask("admin", "GET", f"/apis/{group}/{version}")
-            cluster.ask("admin", "PATCH", path, json.dumps({"spec": {"service": None, "insecureSkipTLSVerify": None}}).encode(), MERGE)
+            cluster.ask("admin", "PATCH", path,
+                        json.dumps({"spec": {"service": None, "insecureSkipTLSVerify": None}}).encode(), MERGE)
             return None if code == 200 and "wares" not in text else f"{code} {shown(text)}"
         return Act(f"an APIService for {group}", act)
     for group in ("apps", "rbac.authorization.k8s.io", "authentication.k8s.io"):
@@ -116,9 +132,12 @@ def built_in(_):
 def slow(server):
     def beside(name):
         def act(cluster):
-            connection = http.client.HTTPSConnection(cluster.host, cluster.port, timeout=30, context=cluster.contexts["admin"])
+            connection = http.client.HTTPSConnection(cluster.host, cluster.port, timeout=30,
+                                                     context=cluster.contexts["admin"])
             try:
-                connection.request("GET", f"{WARES}/{name}", headers={"Authorization": f"Bearer {cluster.tokens['admin']}"} if "admin" in cluster.tokens else {})
+                connection.request("GET", f"{WARES}/{name}",
+                                   headers={"Authorization": f"Bearer {cluster.tokens['admin']}"}
+                                   if "admin" in cluster.tokens else {})
                 for _ in range(20):
                     code, text = cluster.ask("admin", "GET", "/api/v1/namespaces/default")
                     if code != 200:

@@ -11,7 +11,8 @@ HIDDEN = "the-value-nobody-may-read"
 HIDDEN_FORMS = (HIDDEN, base64.b64encode(HIDDEN.encode()).decode())
 TYPES = {"json": "application/json", "yaml": "application/yaml", "protobuf": "application/vnd.kubernetes.protobuf",
     "jsonpatch": "application/json-patch+json",
-         "merge": "application/merge-patch+json", "strategic": "application/strategic-merge-patch+json", "apply": "application/apply-patch+yaml"}
+         "merge": "application/merge-patch+json", "strategic": "application/strategic-merge-patch+json",
+         "apply": "application/apply-patch+yaml"}
 SHOWN = 300  # characters of an answer that a failure prints
 
 
@@ -35,8 +36,9 @@ def exposed(text):
 
 @dataclasses.dataclass(frozen=True)
 class Ask:
-    """One request. `want`: the status code, or several of which one must come. `says`, `hides`: texts the answer must and must not hold.
-    `absent`: the path of an object that must not exist afterwards; `unchanged`: the path of one that must be as it was."""
+    """One request. `want`: the status code, or several of which one must come. `says`, `hides`: texts the answer must
+    and must not hold. `absent`: the path of an object that must not exist afterwards; `unchanged`: the path of one that
+    must be as it was."""
     name: str
     by: str
     method: str
@@ -92,8 +94,9 @@ class Ask:
 
 @dataclasses.dataclass(frozen=True)
 class Bytes:
-    """Bytes as they are on a connection of their own. `want`: the status codes of all answers in their order, () for a connection that is
-    closed without one; or several such tuples in a set, of which one must come. `ends`: whether the server must close the connection."""
+    """Bytes as they are on a connection of their own. `want`: the status codes of all answers in their order, () for a
+    connection that is closed without one; or several such tuples in a set, of which one must come. `ends`: whether the
+    server must close the connection."""
     name: str
     data: typing.Any
     want: typing.Any

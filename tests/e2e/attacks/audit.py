@@ -11,8 +11,10 @@ from harness import wait_for
 
 LINE_MAX = 48 * 1024  # limit of one event without objects, whatever was sent
 NUMBERS = itertools.count()
-FORGED = '{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"forged","stage":"ResponseComplete","requestURI":"/","verb":"get",' \
-         '"user":{"username":"forged"}}'
+FORGED = (
+    '{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"forged","stage":"ResponseComplete","requestURI":"/","verb":"get",'
+    '"user":{"username":"forged"}}'
+)
 IDENTITY = re.compile(r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")
 MAPS = f"{OURS}/configmaps"
 
@@ -40,7 +42,8 @@ def judged(lines):
             return f"{error}: {line[:300]!r}"
         if re.search("[\x80-\x9f\u2028-\u202e\u2066-\u2069]", text):
             return f"a character that deceives: {line[:300]!r}"
-        if event["kind"] != "Event" or not IDENTITY.match(event["auditID"]) or event["user"].get("username") == "forged":
+        if event["kind"] != "Event" or not IDENTITY.match(event["auditID"]) or event["user"].get(
+            "username") == "forged":
             return f"a forged event: {text[:300]}"
     return None
 
@@ -60,10 +63,13 @@ def written(cluster, ask, bytes_max=None):
 
 def forging():
     """Line ends, controls and broken UTF-8 wherever a client has a word."""
-    for name, evil in (("a line feed", f"\n{FORGED}\n"), ("carriage return and line feed", f"\r\n{FORGED}\r\n"), ("a carriage return", f"\r{FORGED}\r"),
-                       ("NUL", f"\0{FORGED}\0"), ("escapes of a terminal", "\x1b[2J\x1b[1;1H" + FORGED), ("DEL and C1", "\x7f\x80\x85\x9b2J" + FORGED),
+    for name, evil in (("a line feed", f"\n{FORGED}\n"), ("carriage return and line feed", f"\r\n{FORGED}\r\n"),
+                       ("a carriage return", f"\r{FORGED}\r"),
+                       ("NUL", f"\0{FORGED}\0"), ("escapes of a terminal", "\x1b[2J\x1b[1;1H" + FORGED),
+                       ("DEL and C1", "\x7f\x80\x85\x9b2J" + FORGED),
                        ("the end of the string", f'"}}\n{FORGED}'), ("a backslash before the end", '\\"}}' + FORGED),
-                       ("separators of Unicode", f"\u2028{FORGED}\u2029"), ("writing backwards", f"\u202e{FORGED}\u2066")):
+                       ("separators of Unicode", f"\u2028{FORGED}\u2029"),
+                       ("writing backwards", f"\u202e{FORGED}\u2066")):
         encoded = evil.encode()
         escaped = "".join(f"%{byte:02x}" for byte in encoded)
         for place, ask in (
@@ -72,25 +78,41 @@ def forging():
                 ("the namespace", lambda c, e=escaped: c.ask("patcher", "GET", f"/api/v1/namespaces/{e}/configmaps")),
                 ("the resource", lambda c, e=escaped: c.ask("patcher", "GET", f"/apis/{e}/v1/{e}")),
                 ("a path of no resource", lambda c, e=escaped: c.ask("patcher", "GET", f"/{e}")),
-                ("a name in a body", lambda c, e=evil: c.json("pod-admin", "POST", MAPS, {"metadata": {"name": e, "annotations": {e: e}}, "data": {"k": e}})),
-                ("data that are taken", lambda c, e=evil: [c.json("pod-admin", "POST", MAPS, {"metadata": {"name": "taken", "annotations": {"k": e}}}),
+                ("a name in a body", lambda c,
+                 e=evil: c.json("pod-admin", "POST", MAPS,
+                                {"metadata": {"name": e, "annotations": {e: e}}, "data": {"k": e}})),
+                ("data that are taken", lambda c,
+                 e=evil: [c.json("pod-admin", "POST", MAPS, {"metadata": {"name": "taken", "annotations": {"k": e}}}),
                                                            c.json("pod-admin", "DELETE", f"{MAPS}/taken")]),
-                ("a patch", lambda c, e=evil: c.json("patcher", "PATCH", f"{MAPS}/settings", {"metadata": {"annotations": {"k": e}}},
+                ("a patch", lambda c, e=evil: c.json("patcher", "PATCH", f"{MAPS}/settings",
+                                                     {"metadata": {"annotations": {"k": e}}},
                                                      {"Content-Type": "application/merge-patch+json"})),
-                ("the user to act as", lambda c, e=escaped: send(c, b"Impersonate-Extra-" + e.encode() + b": x\r\nImpersonate-User: x\r\n")),
+                ("the user to act as", lambda c,
+                 e=escaped: send(c, b"Impersonate-Extra-" + e.encode() + b": x\r\nImpersonate-User: x\r\n")),
                 *((f"the header {header}", lambda c, h=header, e=encoded: send(c, h.encode() + b": " + e + b"\r\n"))
-                  for header in ("User-Agent", "X-Forwarded-For", "X-Real-Ip", "Impersonate-User", "Impersonate-Group", "Authorization", "Audit-Id")),
-                ("the request line", lambda c, e=encoded: c.send("patcher", b"GET /api/v1/" + e + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")),
-                ("the method", lambda c, e=encoded: c.send("patcher", b"GET" + e + b" / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"))):
+                  for header in ("User-Agent", "X-Forwarded-For", "X-Real-Ip", "Impersonate-User", "Impersonate-Group",
+                                 "Authorization", "Audit-Id")),
+                ("the request line", lambda c,
+                 e=encoded: c.send("patcher",
+                                   b"GET /api/v1/" + e + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")),
+                ("the method", lambda c,
+                 e=encoded: c.send("patcher", b"GET" + e + b" / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"))):
             yield Act(f"{name} in {place}", lambda c, a=ask: written(c, lambda: a(c)))
-    for name, broken in (("a byte alone", b"\xff"), ("too long for what it is", b"\xc0\x8a"), ("half a pair", b"\xed\xa0\x80"), ("cut off", b"\xe2\x80"), ("beyond Unicode", b"\xf5\x80\x80\x80")):
-        yield Act(f"broken UTF-8, {name}, in User-Agent", lambda c, b=broken: written(c, lambda: send(c, b"User-Agent: " + b + b'"' + b + b"\r\n")))
+    for name, broken in (("a byte alone", b"\xff"), ("too long for what it is", b"\xc0\x8a"),
+                         ("half a pair", b"\xed\xa0\x80"), ("cut off", b"\xe2\x80"),
+                         ("beyond Unicode", b"\xf5\x80\x80\x80")):
+        yield Act(f"broken UTF-8, {name}, in User-Agent", lambda c,
+                  b=broken: written(c, lambda: send(c, b"User-Agent: " + b + b'"' + b + b"\r\n")))
         yield Act(f"broken UTF-8, {name}, in the path",
-                  lambda c, b=broken: written(c, lambda: c.ask("patcher", "DELETE", f"{MAPS}/" + "".join(f"%{byte:02x}" for byte in b))))
+                  lambda c, b=broken: written(c,
+                                              lambda: c.ask("patcher", "DELETE",
+                                                            f"{MAPS}/" + "".join(f"%{byte:02x}" for byte in b))))
 
 
 def send(cluster, headers, target=f"{MAPS}/settings", method=b"GET"):
-    return cluster.send("patcher", method + b" " + target.encode() + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + headers + b"\r\n")
+    return cluster.send("patcher",
+                        method + b" " + target.encode() + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + headers
+                        + b"\r\n")
 
 
 def filling():
@@ -105,11 +127,18 @@ def filling():
             ("the path, escaped", lambda c: c.ask("patcher", "GET", f"{MAPS}/" + "%01" * 5_000)),
             ("the namespace", lambda c: c.ask("patcher", "GET", "/api/v1/namespaces/" + "x" * 15_000 + "/configmaps")),
             ("the query", lambda c: c.ask("patcher", "GET", f"{MAPS}/settings?x=" + "x" * 15_000)),
-            ("a body by who may not", lambda c: c.json("getter", "POST", MAPS, {"metadata": {"name": "x"}, "data": {"k": "x" * 2_000_000}})),
-            ("a body by nobody", lambda c: c.json("nobody", "POST", MAPS, {"metadata": {"name": "x"}, "data": {"k": "x" * 200_000}})),
-            ("a body by nobody that is too long", lambda c: c.ask("nobody", "POST", MAPS, b"x" * 3_000_000, {"Content-Type": "application/json"})),
-            ("a body beyond the limit", lambda c: c.ask("pod-admin", "POST", MAPS, b"x" * 4_000_000, {"Content-Type": "application/json"})),
-            ("a token that is none", lambda c: c.send("nobody", b"GET /api HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer " + much + b"\r\n\r\n"))):
+            ("a body by who may not",
+             lambda c: c.json("getter", "POST", MAPS, {"metadata": {"name": "x"}, "data": {"k": "x" * 2_000_000}})),
+            ("a body by nobody", lambda c: c.json("nobody", "POST", MAPS,
+                                                  {"metadata": {"name": "x"}, "data": {"k": "x" * 200_000}})),
+            ("a body by nobody that is too long",
+             lambda c: c.ask("nobody", "POST", MAPS, b"x" * 3_000_000, {"Content-Type": "application/json"})),
+            ("a body beyond the limit",
+             lambda c: c.ask("pod-admin", "POST", MAPS, b"x" * 4_000_000, {"Content-Type": "application/json"})),
+            ("a token that is none",
+             lambda c: c.send("nobody",
+                              b"GET /api HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer " + much
+                              + b"\r\n\r\n"))):
         yield Act(f"much in {name}", lambda c, a=ask: written(c, lambda: a(c), LINE_MAX))
 
     def one_event(cluster):
@@ -123,8 +152,10 @@ def filling():
 
 
 def reading():
-    for path in ("/audit.log", "/logs/audit.log", "/logs/", "/audit", "/debug/audit", "/apis/audit.k8s.io/v1", "/apis/audit.k8s.io/v1/events", "/static/audit.log",
-                 "/..%2faudit.log", "/%2e%2e/audit.log", "/healthz/../audit.log", "/api/v1/nodes/n1/proxy/logs/audit.log",
+    for path in ("/audit.log", "/logs/audit.log", "/logs/", "/audit", "/debug/audit", "/apis/audit.k8s.io/v1",
+                 "/apis/audit.k8s.io/v1/events", "/static/audit.log",
+                 "/..%2faudit.log", "/%2e%2e/audit.log", "/healthz/../audit.log",
+                 "/api/v1/nodes/n1/proxy/logs/audit.log",
                  "/api/v1/nodes/n1/proxy/..%2f..%2faudit.log"):
         for by in ("nobody", "alice", "n1", "editor"):
             yield Ask(f"{path} by {by}", by, "GET", path, want=(400, 401, 403, 404), hides='"kind":"Event"')

@@ -84,7 +84,8 @@ class Workshop:
         request, chain, more = self.file("csr"), self.file("crt"), self.file("ext")
         request.write_bytes(self.request(subject, key))
         more.write_text(extensions)
-        openssl("ca", "-batch", "-notext", "-preserveDN", "-config", self.config, "-cert", by.chain, "-keyfile", by.key, "-in", request, "-out",
+        openssl("ca", "-batch", "-notext", "-preserveDN", "-config", self.config, "-cert", by.chain, "-keyfile", by.key,
+                "-in", request, "-out",
             chain, "-extfile", more,
                 "-startdate", days(begins), "-enddate", days(ends), "-md", digest)
         if with_chain:
@@ -94,5 +95,6 @@ class Workshop:
     def self_signed(self, subject, extensions=CLIENT, key=None):
         config, chain = self.file("cnf"), self.file("crt")
         config.write_text("[req]\ndistinguished_name=dn\nx509_extensions=more\n[dn]\n[more]\n" + extensions)
-        openssl("req", "-x509", "-new", "-config", config, "-key", key or self.key, "-subj", subject, "-days", "30", "-out", chain)
+        openssl("req", "-x509", "-new", "-config", config, "-key", key or self.key, "-subj", subject, "-days", "30",
+                "-out", chain)
         return Certificate(chain, key or self.key)

@@ -26,12 +26,15 @@ def not_believed(cluster):
     yield "of another authority, with our authority as its chain", forged
     yield "signed with a node's certificate", shop.sign(ADMIN, leaf)
     yield "signed with a node's certificate, with its chain", shop.sign(ADMIN, leaf, with_chain=True)
-    limited = shop.sign("/CN=below", own, extensions="basicConstraints=critical,CA:TRUE\nkeyUsage=critical,digitalSignature\n")
+    limited = shop.sign("/CN=below", own,
+                        extensions="basicConstraints=critical,CA:TRUE\nkeyUsage=critical,digitalSignature\n")
     yield "signed with a certificate that may not sign", shop.sign(ADMIN, limited, with_chain=True)
     yield "for servers", shop.sign(ADMIN, own, extensions=SERVER)
     yield "for signing code", shop.sign(ADMIN, own, extensions=CLIENT.replace("clientAuth", "codeSigning"))
     yield "for mail", shop.sign(ADMIN, own, extensions=CLIENT.replace("clientAuth", "emailProtection"))
-    yield "with a critical extension nobody knows", shop.sign(ADMIN, own, extensions=CLIENT + "1.2.3.4.5=critical,ASN1:UTF8String:x\n")
+    yield "with a critical extension nobody knows", shop.sign(ADMIN, own,
+                                                              extensions=CLIENT
+                                                              + "1.2.3.4.5=critical,ASN1:UTF8String:x\n")
     yield "of the API server", Certificate(cluster.pki / "apiserver.crt", cluster.pki / "apiserver.key")
     outdated = shop.sign("/CN=below", own, extensions=AUTHORITY, begins=-20, ends=-1)
     nodes = Certificate(cluster.pki / "kubelet-serving" / "ca.crt", cluster.pki / "kubelet-serving" / "ca.key")
@@ -72,13 +75,16 @@ def attempts(cluster):
     for name, certificate in other_names(cluster):
         cluster.show(name, certificate)
         rows.append(Ask(name, name, "GET", HIDDEN, want=(401, 403)))
-    cluster.show("the way to agents", Certificate(cluster.pki / "apiserver-kubelet-client.crt", cluster.pki / "apiserver-kubelet-client.key"))
+    cluster.show("the way to agents",
+                 Certificate(cluster.pki / "apiserver-kubelet-client.crt",
+                             cluster.pki / "apiserver-kubelet-client.key"))
     for path in (HIDDEN, "/api/v1/nodes", "/api/v1/pods", "/metrics",
             "/apis/certificates.k8s.io/v1/certificatesigningrequests"):
         rows.append(Ask(f"the API server's own for agents: {path}", "the way to agents", "GET", path))
     rows.append(Ask("the API server's own for agents: a binding", "the way to agents", "POST",
         "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-                    {"metadata": {"name": "x"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+                    {"metadata": {"name": "x"},
+                     "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
                         "name": "cluster-admin"}}))
     cluster.show("nameless", cluster.signed("/O=system:masters"))
     rows.append(Ask("a group without a name", "nameless", "GET", HIDDEN, want=(401, 403)))
@@ -87,6 +93,8 @@ def attempts(cluster):
     cluster.show("of old", cluster.workshop.sign(ADMIN, cluster.authority, begins=-20, ends=-1))
     rows.append(Ask("expired, on a page that is open to all", "of old", "GET", "/version", want=401))
     cluster.show("of old, with a token", cluster.workshop.sign("/CN=alice", cluster.authority, begins=-20, ends=-1))
-    rows.append(Ask("expired, beside a token nobody knows", "of old, with a token", "GET", HIDDEN, headers={"Authorization": "Bearer x"}, want=401))
-    rows.append(Ask("a certificate beside a token nobody knows", "alice", "GET", HIDDEN, headers={"Authorization": "Bearer x"}, want=(401, 403)))
+    rows.append(Ask("expired, beside a token nobody knows", "of old, with a token", "GET", HIDDEN,
+                    headers={"Authorization": "Bearer x"}, want=401))
+    rows.append(Ask("a certificate beside a token nobody knows", "alice", "GET", HIDDEN,
+                    headers={"Authorization": "Bearer x"}, want=(401, 403)))
     return rows

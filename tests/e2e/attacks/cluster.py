@@ -36,20 +36,27 @@ GRANTS = [
     ("updater", "ours", [("", "configmaps", "update get", ""), ("coordination.k8s.io", "leases", "update get", "")]),
     ("deleter", "ours", [("", "configmaps", "delete", "")]),
     ("one-name", "theirs", [("", "secrets", "get list watch", "open")]),
-    ("role-writer", None, [("rbac.authorization.k8s.io", "roles rolebindings clusterroles clusterrolebindings", "get create update patch delete", ""),
+    ("role-writer", None,
+     [("rbac.authorization.k8s.io", "roles rolebindings clusterroles clusterrolebindings",
+       "get create update patch delete", ""),
                            ("", "configmaps", "get list", "")]),
-    ("role-writer-ours", "ours", [("rbac.authorization.k8s.io", "roles rolebindings", "get create update patch delete", "")]),
+    ("role-writer-ours", "ours",
+     [("rbac.authorization.k8s.io", "roles rolebindings", "get create update patch delete", "")]),
     ("labeller", None, [("rbac.authorization.k8s.io", "clusterroles", "get create update patch", "")]),
     ("subresources", "ours", [("", "pods", "*", ""), ("", "nodes", "*", "")]),
     ("any-log", "ours", [("", "*/log", "get", "")]),
     ("requester", None, [("certificates.k8s.io", "certificatesigningrequests", "get list create update patch", "")]),
-    ("approver", None, [("certificates.k8s.io", "certificatesigningrequests certificatesigningrequests/approval", "get update patch", "")]),
-    ("issuer", None, [("certificates.k8s.io", "certificatesigningrequests certificatesigningrequests/status", "get update patch", "")]),
+    ("approver", None,
+     [("certificates.k8s.io", "certificatesigningrequests certificatesigningrequests/approval", "get update patch",
+       "")]),
+    ("issuer", None,
+     [("certificates.k8s.io", "certificatesigningrequests certificatesigningrequests/status", "get update patch", "")]),
     ("pod-proxier", "ours", [("", "pods/proxy services/proxy", "get create", "")]),
     ("silent-reader", "ours", [("", "pods/proxy", "get", "")]),
     ("proxier", None, [("", "nodes/proxy", "get", ""), ("", "nodes", "get", "")]),
     ("token-maker", "ours", [("", "serviceaccounts/token", "create", "app")]),
-    ("pod-admin", "ours", [("", "pods pods/log pods/status pods/eviction pods/binding pods/ephemeralcontainers", "*", ""),
+    ("pod-admin", "ours",
+     [("", "pods pods/log pods/status pods/eviction pods/binding pods/ephemeralcontainers", "*", ""),
         ("", "configmaps", "*", ""),
                            ("apps", "replicasets replicasets/scale deployments daemonsets", "*", "")]),
     ("debugger", "ours", [("", "pods/ephemeralcontainers", "get update patch", ""), ("", "pods", "get", "")]),
@@ -67,7 +74,8 @@ def rule(groups, resources, verbs, names=""):
 
 
 def secret(name, value, namespace):
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": namespace}, "stringData": {"value": value}}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": namespace},
+            "stringData": {"value": value}}
 
 
 def role_ref(kind, name):
@@ -79,7 +87,9 @@ def subject(user):
 
 
 class Cluster:
-    """An API server, and every identity as a client of it. One thread per Cluster asks; connections of `send` are their own."""
+    """An API server, and every identity as a client of it. One thread per Cluster asks; connections of `send` are their
+    own.
+    """
 
     def __init__(self, folder, server, admin):
         self.folder, self.server, self.admin = folder, server, admin
@@ -119,7 +129,8 @@ class Cluster:
         for attempt in (0, 1):
             fresh = by not in self.connections
             if fresh:
-                self.connections[by] = http.client.HTTPSConnection(self.host, self.port, timeout=60, context=self.contexts[by])
+                self.connections[by] = http.client.HTTPSConnection(self.host, self.port, timeout=60,
+                                                                   context=self.contexts[by])
             try:
                 self.connections[by].request(method, path, body, headers)
                 answer = self.connections[by].getresponse()
@@ -171,26 +182,33 @@ class Cluster:
         for name in ("n1", "n2"):
             make("/api/v1/nodes", {"metadata": {"name": name, "labels": {"node-role.kubernetes.io/worker": ""}},
                                    "spec": {"taints": [{"key": "kept", "effect": "NoSchedule"}]}})
-            make("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", {"metadata": {"name": name}, "spec": {"holderIdentity": name}})
+            make("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases",
+                 {"metadata": {"name": name}, "spec": {"holderIdentity": name}})
             make("/apis/storage.k8s.io/v1/csinodes", {"metadata": {"name": name}, "spec": {"drivers": []}})
             make("/apis/storage.k8s.io/v1/volumeattachments", {"metadata": {"name": f"to-{name}"}, "spec": {
                 "attacher": "csi.example.com", "nodeName": name, "source": {"persistentVolumeName": "disk"}}})
         for namespace, claim in (("ours", "data"), ("theirs", "data")):
-            size = {"resources": {"requests": {"storage": "1Gi"}}, "accessModes": ["ReadWriteOnce"], "storageClassName": ""}
+            size = {"resources": {"requests": {"storage": "1Gi"}}, "accessModes": ["ReadWriteOnce"],
+                    "storageClassName": ""}
             make(f"/api/v1/namespaces/{namespace}/persistentvolumeclaims", {"metadata": {"name": claim},
                 "spec": {**size, "volumeName": f"{namespace}-disk"}})
-            make("/api/v1/persistentvolumes", {"metadata": {"name": f"{namespace}-disk"}, "spec": {"capacity": {"storage": "1Gi"},
-                "accessModes": ["ReadWriteOnce"], "hostPath": {"path": f"/srv/{namespace}"}, "claimRef": {"namespace": namespace, "name": claim}}})
+            make("/api/v1/persistentvolumes",
+                 {"metadata": {"name": f"{namespace}-disk"}, "spec": {"capacity": {"storage": "1Gi"},
+                "accessModes": ["ReadWriteOnce"], "hostPath": {"path": f"/srv/{namespace}"},
+                                                                      "claimRef": {"namespace": namespace,
+                                                                                   "name": claim}}})
         disk = [{"name": "disk", "persistentVolumeClaim": {"claimName": "data"}}]
         reference = [{"name": "V", "valueFrom": {"secretKeyRef": {"name": "mounted", "key": "value"}}},
                      {"name": "W", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "a"}}}]
         self.bound_pod("ours", "on-n1", "n1", serviceAccountName="app", env=reference, volumes=disk)
         self.bound_pod("ours", "on-n2", "n2", serviceAccountName="app")
-        self.bound_pod("theirs", "other", "n2", volumes=disk, env=[{"name": "V", "valueFrom": {"secretKeyRef": {"name": "hidden", "key": "value"}}}])
+        self.bound_pod("theirs", "other", "n2", volumes=disk,
+                       env=[{"name": "V", "valueFrom": {"secretKeyRef": {"name": "hidden", "key": "value"}}}])
         for name, namespace, rules in GRANTS:
             paths = [{"nonResourceURLs": ["/ui/what-if"], "verbs": ["post"]}] if name.startswith("player") else []
             self.grant(name, namespace, [rule(*each) for each in rules] + paths)
-        make(f"{RBAC}/namespaces/ours/rolebindings", {"metadata": {"name": "editor"}, "roleRef": role_ref("ClusterRole", "edit"),
+        make(f"{RBAC}/namespaces/ours/rolebindings",
+             {"metadata": {"name": "editor"}, "roleRef": role_ref("ClusterRole", "edit"),
                                                      "subjects": [subject("editor")]})
         self.show("editor", self.signed("/CN=editor"))
 
@@ -203,11 +221,13 @@ class Cluster:
         local = f"{RBAC}/namespaces/{namespace}" if namespace else RBAC
         kind = "Role" if namespace else "ClusterRole"
         self.admin.create(f"{local}/{kind.lower()}s", {"metadata": {"name": user}, "rules": rules})
-        self.admin.create(f"{local}/{kind.lower()}bindings", {"metadata": {"name": user}, "roleRef": role_ref(kind, user),
+        self.admin.create(f"{local}/{kind.lower()}bindings",
+                          {"metadata": {"name": user}, "roleRef": role_ref(kind, user),
             "subjects": [subject(user)]})
 
     def token(self, account, namespace="ours", spec=None):
-        return self.admin.create(f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token", {"spec": spec or {}})["status"]["token"]
+        return self.admin.create(f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token",
+                                 {"spec": spec or {}})["status"]["token"]
 
     # The node with an agent.
     def kubeconfig_of(self, identity, certificate):
@@ -215,8 +235,11 @@ class Cluster:
         file = self.folder / f"{identity}.kubeconfig"
         file.write_text(json.dumps({
             "apiVersion": "v1", "kind": "Config", "current-context": "x",
-            "clusters": [{"name": "x", "cluster": {"server": f"https://{self.host}:{self.port}", "certificate-authority": str(authority)}}],
-            "users": [{"name": "x", "user": {"client-certificate": str(certificate.chain), "client-key": str(certificate.key)}}],
+            "clusters": [{"name": "x",
+                          "cluster": {"server": f"https://{self.host}:{self.port}",
+                                      "certificate-authority": str(authority)}}],
+            "users": [{"name": "x", "user": {"client-certificate": str(certificate.chain),
+                                             "client-key": str(certificate.key)}}],
             "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}]}))
         return file
 
@@ -242,14 +265,17 @@ def attacked_cluster(folder):
     kubeconfig = folder / "kubeconfig"
     with contextlib.ExitStack() as stack:
         (folder / "audit-policy.yaml").write_text(AUDIT_POLICY)
-        server = stack.enter_context(running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig,
-            "--enable-bootstrap-token-auth", "--audit-policy-file", folder / "audit-policy.yaml", "--audit-log-path", folder / "audit.log"))
+        server = stack.enter_context(running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0",
+                                             "--write-kubeconfig", kubeconfig,
+            "--enable-bootstrap-token-auth", "--audit-policy-file", folder / "audit-policy.yaml", "--audit-log-path",
+                                             folder / "audit.log"))
         cluster = Cluster(folder, server, serving(server, kubeconfig))
         stack.callback(cluster.close)
         cluster.furnish()
         if can_write_cgroups():
             node = cluster.kubeconfig_of("n3", cluster.signed("/O=system:nodes/CN=system:node:n3"))
-            cluster.agent = stack.enter_context(running(folder, "agent", "--kubeconfig", node, "--node-name", "n3", "--node-ip", "127.0.0.1",
+            cluster.agent = stack.enter_context(running(folder, "agent", "--kubeconfig", node, "--node-name", "n3",
+                                                        "--node-ip", "127.0.0.1",
                 "--port", "0",
                                                         "--node-memory", "256Mi", "--state-dir", folder / "state"))
             wait_for("the node", lambda: cluster.admin.nodes_ready() == ["n3"])

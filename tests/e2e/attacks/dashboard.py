@@ -1,5 +1,5 @@
-"""The dashboard: its files at the API server, and `spillway dashboard`, by people who do not know its path, by pages of other sites and names that
-lead there, and by its own page gone bad: it runs with the administrator's credentials."""
+"""The dashboard: its files at the API server, and `spillway dashboard`, by people who do not know its path, by pages of
+other sites and names that lead there, and by its own page gone bad: it runs with the administrator's credentials."""
 import os
 
 from attacks.attempt import Act, Ask, exposed, shown
@@ -17,7 +17,13 @@ def of_the_page(cluster):
     page = "app.js"
     if not os.environ.get("CI") and "Built without the dashboard" in cluster.ask("admin", "GET", "/ui/")[1]:
         page = "Built without the dashboard"
-        print("dashboard: the page itself was not tried, because this program was built without it: ./dev build needs npm", flush=True)
+        print(
+            (
+                "dashboard: the page itself was not tried, because this program was built without it: ./dev build"
+                " needs npm"
+            ),
+            flush=True,
+        )
     return Ask("/ui/ by alice", "alice", "GET", "/ui/", want=200, says=page)
 
 
@@ -28,14 +34,22 @@ def at_the_server():
     ask = {"zone": "a", "minutes": 1}
     for who in ("nobody", "n1", "alice", "lister", "editor"):
         yield Ask(f"a future for {who}", who, "POST", "/ui/what-if", body=ask, want=(401, 403), hides="api/v1")
-    yield Ask("a future of what the player may not read", "player", "POST", "/ui/what-if", body=ask, want=403, says=('cannot list resource \\"nodes\\"', "what you may read"))
-    yield Ask("a future of pods the player may not read", "player-of-nodes", "POST", "/ui/what-if", body=ask, want=403, says='cannot list resource \\"pods\\"')
-    yield Ask("a future as the administrator", "player", "POST", "/ui/what-if", body=ask, headers=(("Impersonate-User", "admin"), ("Impersonate-Group", "system:masters")), want=403)
-    yield Ask("a future for a form of another site", "admin", "POST", "/ui/what-if", body=ask, type="text/plain", want=400)
-    yield Ask("a future for a page of another origin", "admin", "POST", "/ui/what-if", body=ask, headers=(("Origin", "https://evil.example"),), want=403)
-    yield Ask("a future for an image on another site", "admin", "POST", "/ui/what-if", body=ask, headers=(("Sec-Fetch-Site", "cross-site"),), want=403)
-    yield Ask("a future of a file of the server", "admin", "POST", "/ui/what-if", body={**ask, "import": "/etc/passwd"}, want=422, says="is not asked")
-    yield Ask("a future as a flag", "admin", "POST", "/ui/what-if", body={"nodes": ["--report=/tmp/x"], "minutes": 1}, want=422)
+    yield Ask("a future of what the player may not read", "player", "POST", "/ui/what-if", body=ask, want=403,
+              says=('cannot list resource \\"nodes\\"', "objects that you may read"))
+    yield Ask("a future of pods the player may not read", "player-of-nodes", "POST", "/ui/what-if", body=ask, want=403,
+              says='cannot list resource \\"pods\\"')
+    yield Ask("a future as the administrator", "player", "POST", "/ui/what-if", body=ask,
+              headers=(("Impersonate-User", "admin"), ("Impersonate-Group", "system:masters")), want=403)
+    yield Ask("a future for a form of another site", "admin", "POST", "/ui/what-if", body=ask, type="text/plain",
+              want=400)
+    yield Ask("a future for a page of another origin", "admin", "POST", "/ui/what-if", body=ask,
+              headers=(("Origin", "https://evil.example"),), want=403)
+    yield Ask("a future for an image on another site", "admin", "POST", "/ui/what-if", body=ask,
+              headers=(("Sec-Fetch-Site", "cross-site"),), want=403)
+    yield Ask("a future of a file of the server", "admin", "POST", "/ui/what-if", body={**ask, "import": "/etc/passwd"},
+              want=422, says="is not asked")
+    yield Ask("a future as a flag", "admin", "POST", "/ui/what-if", body={"nodes": ["--report=/tmp/x"], "minutes": 1},
+              want=422)
     yield Ask("a future of hours", "admin", "POST", "/ui/what-if", body={"zone": "a", "minutes": 100000}, want=422)
     yield Ask("a question without end", "admin", "POST", "/ui/what-if", body='"' + "x" * 400_000 + '"', want=413)
     yield Ask("a deep question", "admin", "POST", "/ui/what-if", body="[" * 100_000, want=400)
@@ -47,30 +61,72 @@ def at_the_server():
 
 # Name, path (from "/": without the token), what is sent besides, the code.
 SENT = (
-    ("no token", "/api/v1/nodes", {}, 404), ("a token of zeros", "/" + "0" * 32 + "/api/v1/nodes", {}, 404), ("no path but the page's", "/ui/", {}, 404),
-    ("a name that was made to lead here", "api/v1/nodes", {"host": "evil.example:{port}"}, 403), ("a name without port", "ui/", {"host": "localhost"}, 403),
+    ("no token", "/api/v1/nodes", {}, 404), ("a token of zeros", "/" + "0" * 32 + "/api/v1/nodes", {}, 404),
+    ("no path but the page's", "/ui/", {}, 404),
+    ("a name that was made to lead here", "api/v1/nodes", {"host": "evil.example:{port}"}, 403),
+    ("a name without port", "ui/", {"host": "localhost"}, 403),
     ("another port", "ui/", {"host": "127.0.0.1:1"}, 403), ("no name", "ui/", {"host": ""}, (400, 403)),
-    ("a page of another origin", "api/v1/nodes", {"headers": {"Origin": "http://evil.example"}}, 403), ("a page without origin", "api/v1/nodes", {"headers": {"Origin": "null"}}, 403),
-    ("an image on another site", "api/v1/nodes", {"headers": {"Sec-Fetch-Site": "cross-site"}}, 403), ("another port of this machine", "api/v1/nodes", {"headers": {"Sec-Fetch-Site": "same-site"}}, 403),
-    ("a question before a request", HOLDS, {"method": "OPTIONS", "headers": {"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"}}, 403),
-    ("a form of another site", HOLDS, {"method": "POST", "body": MAP % "spillway-hold", "headers": {"Content-Type": "text/plain"}}, 400),
-    ("Secrets", "api/v1/secrets", {}, 403), ("one Secret", "{theirs}/secrets/hidden", {}, 403), ("a list of another kind", "api/v1/namespaces/theirs/configmaps", {}, 403),
-    ("dots", "api/v1/nodes/../secrets", {}, 403), ("encoded dots", "api/v1/nodes/%2e%2e/secrets", {}, 403), ("an encoded slash", "api/v1/nodes%2f..%2fsecrets", {}, 403),
-    ("a broken escape", "api/v1/nodes/%", {}, (400, 403)), ("a NUL", "api/v1/nodes/%00", {}, (400, 403)), ("logs of a node", "api/v1/nodes/n1/proxy/logs/", {}, 403), ("commands at a node", "api/v1/nodes/n1/proxy/run/a/b/c", {}, 403),
-    ("a watch of everything", "api/v1/secrets?watch=1", {}, 403), ("a parameter that is not needed", "api/v1/nodes?pretty=1", {}, 403),
-    ("a pod that is deleted", "api/v1/namespaces/theirs/pods/teller", {"method": "DELETE", "body": '{"kind": "DeleteOptions"}', "headers": JSON}, 403),
-    ("a node that is cordoned", "api/v1/nodes/n1", {"method": "PATCH", "body": '{"spec": {"unschedulable": true}}', "headers": {"Content-Type": "application/merge-patch+json"}}, 403),
+    ("a page of another origin", "api/v1/nodes", {"headers": {"Origin": "http://evil.example"}}, 403),
+    ("a page without origin", "api/v1/nodes", {"headers": {"Origin": "null"}}, 403),
+    ("an image on another site", "api/v1/nodes", {"headers": {"Sec-Fetch-Site": "cross-site"}}, 403),
+    ("another port of this machine", "api/v1/nodes", {"headers": {"Sec-Fetch-Site": "same-site"}}, 403),
+    ("a question before a request", HOLDS,
+     {"method": "OPTIONS", "headers": {"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"}}, 403),
+    ("a form of another site", HOLDS,
+     {"method": "POST", "body": MAP % "spillway-hold", "headers": {"Content-Type": "text/plain"}}, 400),
+    ("Secrets", "api/v1/secrets", {}, 403), ("one Secret", "{theirs}/secrets/hidden", {}, 403),
+    ("a list of another kind", "api/v1/namespaces/theirs/configmaps", {}, 403),
+    ("dots", "api/v1/nodes/../secrets", {}, 403), ("encoded dots", "api/v1/nodes/%2e%2e/secrets", {}, 403),
+    ("an encoded slash", "api/v1/nodes%2f..%2fsecrets", {}, 403),
+    ("a broken escape", "api/v1/nodes/%", {}, (400, 403)), ("a NUL", "api/v1/nodes/%00", {}, (400, 403)),
+    ("logs of a node", "api/v1/nodes/n1/proxy/logs/", {}, 403),
+    ("commands at a node", "api/v1/nodes/n1/proxy/run/a/b/c", {}, 403),
+    ("a log without a bound", "{theirs}/pods/teller/log", {}, 403),
+    ("a log with a bound that is too large", "{theirs}/pods/teller/log?limitBytes=1048577", {}, 403),
+    ("a log with two bounds", "{theirs}/pods/teller/log?limitBytes=1&limitBytes=9999999", {}, 400),
+    ("a log with a negative bound", "{theirs}/pods/teller/log?limitBytes=-1", {}, 403),
+    ("a log that is followed", "{theirs}/pods/teller/log?limitBytes=1000&follow=true", {}, 403),
+    ("a command in a pod", "{theirs}/pods/teller/exec?command=id&limitBytes=1000", {}, 403),
+    ("a proxy to a pod", "{theirs}/pods/teller/proxy/?limitBytes=1000", {}, 403),
+    ("a port of a pod", "{theirs}/pods/teller/portforward?limitBytes=1000", {}, 403),
+    ("Secrets behind a list of workloads", "apis/apps/v1/deployments/../../../../api/v1/secrets", {}, 403),
+    ("a list of workloads with a parameter that is not needed", "apis/apps/v1/deployments?pretty=1", {}, 403),
+    ("a workload that is scaled", "apis/apps/v1/namespaces/theirs/deployments/x/scale",
+     {"method": "PATCH", "body": '{"spec": {"replicas": 0}}',
+      "headers": {"Content-Type": "application/merge-patch+json"}}, 403),
+    ("slices that are written", "apis/discovery.k8s.io/v1/namespaces/theirs/endpointslices",
+     {"method": "POST", "body": "{}", "headers": JSON}, 403),
+    ("a watch of everything", "api/v1/secrets?watch=1", {}, 403),
+    ("a parameter that is not needed", "api/v1/nodes?pretty=1", {}, 403),
+    ("a pod that is deleted", "api/v1/namespaces/theirs/pods/teller",
+     {"method": "DELETE", "body": '{"kind": "DeleteOptions"}', "headers": JSON}, 403),
+    ("a node that is cordoned", "api/v1/nodes/n1",
+     {"method": "PATCH", "body": '{"spec": {"unschedulable": true}}',
+      "headers": {"Content-Type": "application/merge-patch+json"}}, 403),
     ("another ConfigMap", HOLDS, {"method": "POST", "body": MAP % "other", "headers": JSON}, 403),
-    ("two names in one", HOLDS, {"method": "POST", "body": '{"kind": "ConfigMap", "metadata": {"name": "spillway-hold"}, "metadata": {"name": "other"}}', "headers": JSON}, (400, 403)),
-    ("another kind by the name of a ConfigMap", HOLDS, {"method": "POST", "body": '{"kind": "Secret", "metadata": {"name": "spillway-hold"}}', "headers": JSON}, 403),
-    ("a review of somebody else", "apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {"method": "POST", "body": '{"kind": "SubjectAccessReview"}', "headers": JSON}, 403),
-    ("a future for a form of another site", "ui/what-if", {"method": "POST", "body": '{"zone": "a", "minutes": 1}', "headers": {"Content-Type": "text/plain"}}, 400),
-    ("a future for a page of another origin", "ui/what-if", {"method": "POST", "body": '{"zone": "a", "minutes": 1}', "headers": {**JSON, "Origin": "http://evil.example"}}, 403),
-    ("a future without the token", "/ui/what-if", {"method": "POST", "body": '{"zone": "a", "minutes": 1}', "headers": JSON}, 404),
-    ("a future of a file of this machine", "ui/what-if", {"method": "POST", "body": '{"zone": "a", "minutes": 1, "import": "/etc/passwd"}', "headers": JSON}, 422),
-    ("a future of a file by a line feed", "ui/what-if", {"method": "POST", "body": '{"zone": "a\\nimport: /etc/passwd", "minutes": 1}', "headers": JSON}, 422),
-    ("a future as a flag", "ui/what-if", {"method": "POST", "body": '{"nodes": ["--report=/tmp/x"], "minutes": 1}', "headers": JSON}, 422),
-    ("a future of hours", "ui/what-if", {"method": "POST", "body": '{"zone": "a", "minutes": 100000}', "headers": JSON}, 422),
+    ("two names in one", HOLDS,
+     {"method": "POST",
+      "body": '{"kind": "ConfigMap", "metadata": {"name": "spillway-hold"}, "metadata": {"name": "other"}}',
+      "headers": JSON}, (400, 403)),
+    ("another kind by the name of a ConfigMap", HOLDS,
+     {"method": "POST", "body": '{"kind": "Secret", "metadata": {"name": "spillway-hold"}}', "headers": JSON}, 403),
+    ("a review of somebody else", "apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+     {"method": "POST", "body": '{"kind": "SubjectAccessReview"}', "headers": JSON}, 403),
+    ("a future for a form of another site", "ui/what-if",
+     {"method": "POST", "body": '{"zone": "a", "minutes": 1}', "headers": {"Content-Type": "text/plain"}}, 400),
+    ("a future for a page of another origin", "ui/what-if",
+     {"method": "POST", "body": '{"zone": "a", "minutes": 1}', "headers": {**JSON, "Origin": "http://evil.example"}},
+     403),
+    ("a future without the token", "/ui/what-if",
+     {"method": "POST", "body": '{"zone": "a", "minutes": 1}', "headers": JSON}, 404),
+    ("a future of a file of this machine", "ui/what-if",
+     {"method": "POST", "body": '{"zone": "a", "minutes": 1, "import": "/etc/passwd"}', "headers": JSON}, 422),
+    ("a future of a file by a line feed", "ui/what-if",
+     {"method": "POST", "body": '{"zone": "a\\nimport: /etc/passwd", "minutes": 1}', "headers": JSON}, 422),
+    ("a future as a flag", "ui/what-if",
+     {"method": "POST", "body": '{"nodes": ["--report=/tmp/x"], "minutes": 1}', "headers": JSON}, 422),
+    ("a future of hours", "ui/what-if", {"method": "POST", "body": '{"zone": "a", "minutes": 100000}', "headers": JSON},
+     422),
     ("a future that is no JSON", "ui/what-if", {"method": "POST", "body": "zone: a", "headers": JSON}, 400),
     ("a future by reading", "ui/what-if", {}, 403),
     ("a body without end", HOLDS, {"method": "POST", "body": '"' + "x" * 100_000 + '"', "headers": JSON}, (400, 413)),
@@ -97,4 +153,5 @@ def at_the_dashboard(cluster):
 
 
 def attempts(cluster):
-    return [of_the_page(cluster), *at_the_server(), Act(f"{len(SENT)} ways into `spillway dashboard` and out of its list", at_the_dashboard)]
+    return [of_the_page(cluster), *at_the_server(),
+            Act(f"{len(SENT)} ways into `spillway dashboard` and out of its list", at_the_dashboard)]

@@ -62,11 +62,14 @@ def no_keys_among_arguments(cluster):
 
 
 def descriptors_are_closed(cluster):
-    """None of the server's goes to a child that a command starts: all of them are closed on exec, but for the first three."""
+    """None of the server's goes to a child that a command starts: all of them are closed on exec, but for the first
+    three.
+    """
     left = []
     for number in os.listdir(f"/proc/{cluster.server.child.pid}/fdinfo"):
         with contextlib.suppress(OSError):
-            flags = int(pathlib.Path(f"/proc/{cluster.server.child.pid}/fdinfo/{number}").read_text().split("flags:")[1].split()[0], 8)
+            flags = int(pathlib.Path(f"/proc/{cluster.server.child.pid}/fdinfo/{number}").read_text().split("flags:")[
+                1].split()[0], 8)
             if int(number) > 2 and not flags & os.O_CLOEXEC:
                 left.append(os.readlink(f"/proc/{cluster.server.child.pid}/fd/{number}"))
     return f"inherited by children: {left}" if left else None
@@ -87,7 +90,8 @@ class Place:
         """Runs a server until it has written its kubeconfig or ended; None, or what its end said."""
         before = os.umask(umask)
         try:
-            with running(self.folder, "apiserver", "--data-dir", self.folder / "data", "--port", "0", "--write-kubeconfig", self.target,
+            with running(self.folder, "apiserver", "--data-dir", self.folder / "data", "--port", "0",
+                         "--write-kubeconfig", self.target,
                          "--log-level", "error") as process:
                 wait_for("the kubeconfig or an end", lambda: not process.running() or is_written(self.target))
                 return None if process.running() else process.tail()
@@ -165,7 +169,8 @@ def folder_of_another(name, prepare):
 
 def ended(folder):
     """(exit code, what was said) of a server that ends; code 0 if it serves instead."""
-    with running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", folder / "k", "--log-level",
+    with running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", folder / "k",
+                 "--log-level",
             "error") as process:
         wait_for("the end", lambda: not process.running() or (folder / "k").exists())
         return (0 if process.running() else process.child.returncode), process.tail()
@@ -192,7 +197,8 @@ def a_file(folder):
 
 
 def no_such_folder(cluster):
-    code, _, err = run("apiserver", "--data-dir", cluster.folder / "none-data", "--port", "0", "--write-kubeconfig", cluster.folder / "none/config",
+    code, _, err = run("apiserver", "--data-dir", cluster.folder / "none-data", "--port", "0", "--write-kubeconfig",
+                       cluster.folder / "none/config",
         "--log-level", "error")
     return None if code != 0 and len(err.strip().splitlines()) == 1 else f"exit {code}: {err}"
 
@@ -206,7 +212,8 @@ def state_is_private(cluster):
 
 def second_server(cluster):
     """A second server on the same data is refused and takes nothing."""
-    code, _, err = run("apiserver", "--data-dir", cluster.folder / "data", "--port", "0", "--write-kubeconfig", cluster.folder / "second",
+    code, _, err = run("apiserver", "--data-dir", cluster.folder / "data", "--port", "0", "--write-kubeconfig",
+                       cluster.folder / "second",
         "--log-level", "error")
     return None if code != 0 and not (cluster.folder / "second").exists() else f"exit {code}: {err}"
 
@@ -219,7 +226,8 @@ def as_another_user(cluster):
     cluster.folder.chmod(0o755)
     try:
         for path in secrets:
-            done = subprocess.run(["cat", path], capture_output=True, user=NOBODY, group=NOBODY, extra_groups=[], timeout=60, check=False)
+            done = subprocess.run(["cat", path], capture_output=True, user=NOBODY, group=NOBODY, extra_groups=[],
+                                  timeout=60, check=False)
             if done.returncode == 0:
                 return f"read {path.name}"
     finally:
@@ -229,18 +237,23 @@ def as_another_user(cluster):
 
 def attempts(_):
     rows = [
-        Act("keys and certificates below the data directory", keys_are_private), Act("the database", database_is_private),
+        Act("keys and certificates below the data directory", keys_are_private),
+        Act("the database", database_is_private),
         Act("the kubeconfig", kubeconfig_is_private), Act("drafts that are left over", nothing_is_left_over),
-        Act("keys among arguments or in the log", no_keys_among_arguments), Act("descriptors that a child would inherit", descriptors_are_closed),
+        Act("keys among arguments or in the log", no_keys_among_arguments),
+        Act("descriptors that a child would inherit", descriptors_are_closed),
         Act("another user reads them", as_another_user), Act("a second server on the same data", second_server),
         Act("a kubeconfig where no folder is", no_such_folder),
         Act("the state of a node", state_is_private),
         Act("a umask that hides nothing", prepared("umask", lambda place: None, umask=0)),
         Act("the kubeconfig is a link", prepared("link", lambda place: linked(place.target, place.victim))),
         Act("its draft is a link", prepared("draft-link", lambda place: linked(place.draft, place.victim))),
-        Act("its draft is a second name of another file", prepared("hard-link", lambda place: os.link(place.victim, place.draft))),
-        Act("its draft is a link to nothing yet", prepared("dangling", lambda place: linked(place.draft, place.folder / "later"))),
-        Act("its draft is a folder", prepared("folder", lambda place: place.draft.mkdir())), Act("its draft is a pipe", pipe),
+        Act("its draft is a second name of another file",
+            prepared("hard-link", lambda place: os.link(place.victim, place.draft))),
+        Act("its draft is a link to nothing yet",
+            prepared("dangling", lambda place: linked(place.draft, place.folder / "later"))),
+        Act("its draft is a folder", prepared("folder", lambda place: place.draft.mkdir())),
+        Act("its draft is a pipe", pipe),
         Act("a folder for keys that is a link", folder_of_another("link", link_elsewhere)),
         Act("a folder for keys that all may write", folder_of_another("open", open_to_all)),
         Act("a folder for keys that is a file", folder_of_another("file", a_file))]

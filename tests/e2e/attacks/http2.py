@@ -1,4 +1,6 @@
-"""HTTP/2: frames that cost the server work and ask nothing, heads that two readers would read in two ways, streams and windows that are none."""
+"""HTTP/2: frames that cost the server work and ask nothing, heads that two readers would read in two ways, streams and
+windows that are none.
+"""
 import ssl
 import struct
 import time
@@ -26,21 +28,24 @@ def number(value):
 
 def head(*fields):
     """Fields as they are, outside any table."""
-    return b"".join(b"\x00" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode("latin-1") for name, value in fields)
+    return b"".join(b"\x00" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode("latin-1")
+                    for name, value in fields)
 
 
 PSEUDO = ((":method", "GET"), (":scheme", "https"), (":authority", "x"), (":path", "/version"))
 
 
 def ask(stream, *more, path="/version", flags=END_STREAM | END_HEADERS):
-    return frame(HEADERS, flags, stream, head((":method", "GET"), (":scheme", "https"), (":authority", "x"), (":path", path), *more))
+    return frame(HEADERS, flags, stream,
+                 head((":method", "GET"), (":scheme", "https"), (":authority", "x"), (":path", path), *more))
 
 
 def frames_in(data):
     at, found = 0, []
     while at + 9 <= len(data):
         size = int.from_bytes(data[at:at + 3], "big")
-        found.append((data[at + 3], data[at + 4], int.from_bytes(data[at + 5:at + 9], "big"), data[at + 9:at + 9 + size]))
+        found.append((data[at + 3], data[at + 4], int.from_bytes(data[at + 5:at + 9], "big"),
+                      data[at + 9:at + 9 + size]))
         at += 9 + size
     return found
 
@@ -95,17 +100,22 @@ def refused(name, payload, flags=END_STREAM | END_HEADERS, more=b""):
 def floods():
     posts = frame(HEADERS, END_HEADERS, 1, head((":method", "POST"), *PSEUDO[1:]))
     yield flood("rapid resets", *[ask(n) + frame(RESET, 0, n, number(8)) for n in range(1, 4001, 2)])
-    yield flood("resets that the server has to send", *[frame(HEADERS, END_STREAM | END_HEADERS, n, head(("x", "y"))) for n in range(1, 2001, 2)],
+    yield flood("resets that the server has to send",
+                *[frame(HEADERS, END_STREAM | END_HEADERS, n, head(("x", "y"))) for n in range(1, 2001, 2)],
                 codes=(CALM, PROTOCOL))
     yield flood("pings", frame(PING, 0, 0, bytes(8)) * 20_000)
     yield flood("settings", frame(SETTINGS) * 20_000)
-    yield flood("settings with a thousand entries", frame(SETTINGS, 0, 0, struct.pack("!HI", 3, 100) * 1000), codes=(CALM, PROTOCOL))
+    yield flood("settings with a thousand entries", frame(SETTINGS, 0, 0, struct.pack("!HI", 3, 100) * 1000),
+                codes=(CALM, PROTOCOL))
     yield flood("empty data", posts, frame(DATA, 0, 1) * 20_000)
     yield flood("window updates", frame(WINDOW, 0, 0, number(1)) * 20_000)
-    yield flood("a head of ten thousand frames", frame(HEADERS, END_STREAM, 1, head(*PSEUDO)), frame(CONTINUATION, 0, 1, head(("a", "b"))) * 10_000,
+    yield flood("a head of ten thousand frames", frame(HEADERS, END_STREAM, 1, head(*PSEUDO)),
+                frame(CONTINUATION, 0, 1, head(("a", "b"))) * 10_000,
                 codes=(CALM, PROTOCOL, INTERNAL))
-    bomb = b"\x40\x01a\x7f\x81\x1e" + b"v" * 4000  # one entry that fills the table, then a reference to it, again and again
-    yield flood("a head that unpacks to a hundred times its size", *[frame(HEADERS, END_STREAM | END_HEADERS, n, head(*PSEUDO) + bomb + b"\xbe" * 12_000)
+    # one entry that fills the table, then a reference to it, again and again
+    bomb = b"\x40\x01a\x7f\x81\x1e" + b"v" * 4000
+    yield flood("a head that unpacks to a hundred times its size",
+                *[frame(HEADERS, END_STREAM | END_HEADERS, n, head(*PSEUDO) + bomb + b"\xbe" * 12_000)
                 for n in range(1, 801, 2)], codes=(CALM, PROTOCOL, COMPRESSION, 0))
 
 
@@ -118,41 +128,50 @@ def heads():
     yield refused("another site's address as path", head(*PSEUDO[:3], (":path", "http://elsewhere.example/version")))
     yield refused("a pseudo field nobody knows", head(*PSEUDO, (":user", "admin")))
     yield refused("a field in capitals", head(*PSEUDO, ("Authorization", "Bearer x")))
-    for field, value in (("connection", "close"), ("transfer-encoding", "chunked"), ("upgrade", "websocket"), ("keep-alive", "1"), ("te", "gzip")):
+    for field, value in (("connection", "close"), ("transfer-encoding", "chunked"), ("upgrade", "websocket"),
+                         ("keep-alive", "1"), ("te", "gzip")):
         yield refused(f"the field {field}", head(*PSEUDO, (field, value)))
     for name, value in (("a line end", "a\r\nx-remote-user: admin"), ("a zero", "a\0b")):
         yield refused(f"a value with {name}", head(*PSEUDO, ("a", value)))
     yield refused("a name with a line end", head(*PSEUDO, ("a\r\nb", "c")))
-    yield refused("two lengths", head((":method", "POST"), *PSEUDO[1:], ("content-length", "1"), ("content-length", "2")), END_HEADERS,
+    yield refused("two lengths",
+                  head((":method", "POST"), *PSEUDO[1:], ("content-length", "1"), ("content-length", "2")), END_HEADERS,
                   frame(DATA, END_STREAM, 1, b"x"))
-    yield refused("a body that is longer than it says", head((":method", "POST"), *PSEUDO[1:], ("content-length", "1")), END_HEADERS,
+    yield refused("a body that is longer than it says", head((":method", "POST"), *PSEUDO[1:], ("content-length", "1")),
+                  END_HEADERS,
                   frame(DATA, END_STREAM, 1, b"xxx"))
     yield refused("CONNECT", head((":method", "CONNECT"), (":authority", "x:1")))
     yield refused("a websocket over a stream", head((":method", "CONNECT"), (":protocol", "websocket"), *PSEUDO[1:]))
     yield refused("an index that no table has", b"\xff\xff\xff\xff\x0f")
     yield refused("a padding longer than its frame", b"\xff" + head(*PSEUDO), END_STREAM | END_HEADERS | PADDED)
-    yield refused("somebody else by a header", head(*PSEUDO[:3], (":path", f"{THEIRS}/secrets/hidden"), ("x-remote-user", "admin"), ("x-remote-group", "system:masters")))
-    yield refused("acting as an administrator", head(*PSEUDO[:3], (":path", f"{THEIRS}/secrets/hidden"), ("impersonate-user", "admin")))
+    yield refused("somebody else by a header",
+                  head(*PSEUDO[:3], (":path", f"{THEIRS}/secrets/hidden"), ("x-remote-user", "admin"),
+                       ("x-remote-group", "system:masters")))
+    yield refused("acting as an administrator",
+                  head(*PSEUDO[:3], (":path", f"{THEIRS}/secrets/hidden"), ("impersonate-user", "admin")))
 
 
 def streams():
     def closed(name, *parts, begin=BEGIN + frame(SETTINGS)):
         def act(cluster):
             frames, ended = sent(cluster, *parts, wait=3.0, begin=begin)  # before it is idle for too long
-            return None if ended or any(kind == GOAWAY for kind, _, _, _ in frames) else f"still open: {[each[0] for each in frames]}"
+            return None if ended or any(kind == GOAWAY for kind, _, _,
+                                        _ in frames) else f"still open: {[each[0] for each in frames]}"
         return Act(name, act)
     yield closed("no preface", begin=b"GET /version HTTP/1.1\r\nHost: x\r\n\r\n")
     yield closed("a preface without settings", ask(1), begin=BEGIN)
     yield closed("a stream of the server's numbers", ask(2))
     yield closed("a stream that goes back", ask(5) + ask(3))
     yield closed("data of no stream", frame(DATA, END_STREAM, 7, b"x"))
-    yield closed("a frame longer than agreed", frame(PING, 0, 0, bytes(8)) + b"\xff\xff\xff\x00\x00\x00\x00\x00\x01" + bytes(40_000))
+    yield closed("a frame longer than agreed",
+                 frame(PING, 0, 0, bytes(8)) + b"\xff\xff\xff\x00\x00\x00\x00\x00\x01" + bytes(40_000))
     yield closed("a window beyond 2^31", frame(WINDOW, 0, 0, number(0x7FFFFFFF)) * 2)
     yield closed("a window update of nothing", frame(WINDOW, 0, 0, number(0)))
     yield closed("a promise by a client", frame(PUSH, END_HEADERS, 1, number(2) + head(*PSEUDO)))
     yield closed("a ping of seven bytes", frame(PING, 0, 0, bytes(7)))
     yield closed("settings that acknowledge and say something", frame(SETTINGS, ACK, 0, struct.pack("!HI", 3, 1)))
-    yield closed("another frame within a head", frame(HEADERS, END_STREAM, 1, head(*PSEUDO)) + frame(PING, 0, 0, bytes(8)))
+    yield closed("another frame within a head",
+                 frame(HEADERS, END_STREAM, 1, head(*PSEUDO)) + frame(PING, 0, 0, bytes(8)))
     yield Act("who shows nothing asks once", once)
     yield Act("a window of one byte", tiny_window, slow=True)
 

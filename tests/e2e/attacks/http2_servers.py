@@ -1,4 +1,6 @@
-"""Servers of HTTP/2 that mean ill, met by the API server as their client: as webhooks, whose address any user with the right to configure one chooses."""
+"""Servers of HTTP/2 that mean ill, met by the API server as their client: as webhooks, whose address any user with the
+right to configure one chooses.
+"""
 import base64
 import contextlib
 import json
@@ -9,7 +11,8 @@ import threading
 
 from attacks.attempt import Act, shown
 from attacks.cluster import OURS
-from attacks.http2 import (ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, GROWTH_MAX, HEADERS, OK, PING, PRIORITY, PUSH, RESET, SETTINGS,
+from attacks.http2 import (ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, GROWTH_MAX, HEADERS, OK, PING,
+                           PRIORITY, PUSH, RESET, SETTINGS,
                            WINDOW, frame, head, number)
 from process_memory import resident
 from webhook_server import WebhookServer, allow, in_review, make_certificate, path_of
@@ -20,7 +23,9 @@ CONNECTIONS_MAX = 20  # for one request, however often the server sends it away
 
 
 class FrameServer:
-    """Speaks HTTP/2 in frames by hand: `answer(stream, question)` is an iterable of bytes for each request that has come whole."""
+    """Speaks HTTP/2 in frames by hand: `answer(stream, question)` is an iterable of bytes for each request that has
+    come whole.
+    """
 
     def __init__(self, folder):
         self.ca, certificate, key = make_certificate(folder, "IP:127.0.0.1")
@@ -89,14 +94,17 @@ def meeting(server, hooks, name, answer, code=500, says_code="failed calling web
     """One ConfigMap past a webhook at that server."""
     def act(cluster):
         server.answer, before, connections = answer, resident(cluster.server), server.connections
-        key = "meets-" + "".join(each if each.isalnum() else "-" for each in name.lower())  # no name of the cluster's own objects
+        # no name of the cluster's own objects
+        key = "meets-" + "".join(each if each.isalnum() else "-" for each in name.lower())
         client = {"url": f"https://127.0.0.1:{server.port}/{key}", "caBundle": bundle(server)}
-        document = hooks.configuration("validating", key, client=client, operations=("CREATE",), objectSelector={"matchLabels": {"meets": key}},
+        document = hooks.configuration("validating", key, client=client, operations=("CREATE",),
+                                       objectSelector={"matchLabels": {"meets": key}},
                                        timeoutSeconds=3)
         cluster.admin.create(path_of(document), document)
         try:
             body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": key, "labels": {"meets": key}}}
-            got, text = cluster.ask("admin", "POST", MAPS, json.dumps(body).encode(), {"Content-Type": "application/json"})
+            got, text = cluster.ask("admin", "POST", MAPS, json.dumps(body).encode(),
+                                    {"Content-Type": "application/json"})
         finally:
             cluster.admin.delete(f"{path_of(document)}/{key}")
             if cluster.admin.find(f"{MAPS}/{key}") is not None:
@@ -121,7 +129,8 @@ def attempts(cluster):
 def rows(cluster):
     hooks = WebhookServer(cluster.folder / "hooks-of-http2")  # its threads end with this process
     server = FrameServer(cluster.folder / "frames")
-    bomb = STATUS_200 + b"\x40\x01a\x7f\x81\x1e" + b"v" * 4000 + b"\xbe" * 12_000  # an entry that fills the table, then a reference, again and again
+    # an entry that fills the table, then a reference, again and again
+    bomb = STATUS_200 + b"\x40\x01a\x7f\x81\x1e" + b"v" * 4000 + b"\xbe" * 12_000
     hostile = {
         "pings": begins(frame(PING, 0, 0, bytes(8)) * 20_000),
         "settings": begins(frame(SETTINGS) * 20_000),
@@ -129,15 +138,21 @@ def rows(cluster):
         "empty data": begins(lambda stream: frame(DATA, 0, stream) * 20_000),
         "window updates": begins(frame(WINDOW, 0, 0, number(1)) * 20_000),
         "priorities": begins(lambda stream: frame(PRIORITY, 0, stream, number(0) + b"\x10") * 20_000),
-        "a head of ten thousand frames": says(lambda stream: frame(HEADERS, 0, stream, STATUS_200) + frame(CONTINUATION, 0, stream, head(("a", "b"))) * 10_000),
-        "a head that unpacks to a hundred times its size": says(lambda stream: frame(HEADERS, END_HEADERS, stream, bomb)),
+        "a head of ten thousand frames": says(lambda stream: frame(HEADERS, 0, stream, STATUS_200)
+                                              + frame(CONTINUATION, 0, stream, head(("a", "b"))) * 10_000),
+        "a head that unpacks to a hundred times its size": says(lambda stream: frame(HEADERS, END_HEADERS, stream,
+                                                                                     bomb)),
         "interim answers without end": says(lambda stream: frame(HEADERS, END_HEADERS, stream, STATUS_103) * 20_000),
-        "an answer that was not asked for": begins(lambda stream: frame(PUSH, END_HEADERS, stream, number(2) + head((":method", "GET"), (":path", "/")))),
+        "an answer that was not requested": begins(lambda stream: frame(PUSH, END_HEADERS, stream,
+                                                                        number(2)
+                                                                        + head((":method", "GET"), (":path", "/")))),
         "an answer on another stream": says(frame(HEADERS, END_HEADERS | END_STREAM, 777, STATUS_200)),
         "data before a head": says(lambda stream: frame(DATA, END_STREAM, stream, b"{}")),
-        "a body longer than it says": says(lambda stream: frame(HEADERS, END_HEADERS, stream, STATUS_200 + head(("content-length", "1")))
+        "a body longer than it says": says(lambda stream: frame(HEADERS, END_HEADERS, stream,
+                                                                STATUS_200 + head(("content-length", "1")))
                                            + frame(DATA, END_STREAM, stream, b"{}{}")),
-        "a status that is none": says(lambda stream: frame(HEADERS, END_HEADERS | END_STREAM, stream, head((":status", "2x0")))),
+        "a status that is none": says(lambda stream: frame(HEADERS, END_HEADERS | END_STREAM, stream,
+                                                           head((":status", "2x0")))),
         "a frame longer than agreed": begins(b"\xff\xff\xff\x00\x00\x00\x00\x00\x01" + bytes(40_000)),
         "a window beyond 2^31": begins(frame(WINDOW, 0, 0, number(0x7FFFFFFF)) * 2),
         "each stream refused": says(lambda stream: frame(RESET, 0, stream, number(7))),

@@ -36,11 +36,15 @@ def two_lengths():
             ("Transfer-Encoding, then Content-Length", "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n", chunked),
             ("two Content-Length that differ", "Content-Length: 2\r\nContent-Length: 3\r\n", "{}x"),
             ("a list of Content-Length", "Content-Length: 2, 3\r\n", "{}x"),
-            ("Content-Length with a sign", "Content-Length: +2\r\n", "{}"), ("Content-Length below nothing", "Content-Length: -1\r\n", "{}"),
-            ("Content-Length in hexadecimal", "Content-Length: 0x2\r\n", "{}"), ("Content-Length with a fraction", "Content-Length: 2.0\r\n", "{}"),
-            ("Content-Length of nothing", "Content-Length: \r\n", "{}"), ("Content-Length beyond 64 bits", "Content-Length: 18446744073709551618\r\n",
+            ("Content-Length with a sign", "Content-Length: +2\r\n", "{}"),
+            ("Content-Length below nothing", "Content-Length: -1\r\n", "{}"),
+            ("Content-Length in hexadecimal", "Content-Length: 0x2\r\n", "{}"),
+            ("Content-Length with a fraction", "Content-Length: 2.0\r\n", "{}"),
+            ("Content-Length of nothing", "Content-Length: \r\n", "{}"),
+            ("Content-Length beyond 64 bits", "Content-Length: 18446744073709551618\r\n",
                 "{}"),
-            ("Content-Length with a blank in it", "Content-Length: 1 2\r\n", "{}"), ("Content-Length with a letter", "Content-Length: 2a\r\n", "{}"),
+            ("Content-Length with a blank in it", "Content-Length: 1 2\r\n", "{}"),
+            ("Content-Length with a letter", "Content-Length: 2a\r\n", "{}"),
             ("Transfer-Encoding twice", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", chunked),
             ("Transfer-Encoding identity", "Transfer-Encoding: identity\r\n", "{}"),
             ("Transfer-Encoding gzip, chunked", "Transfer-Encoding: gzip, chunked\r\n", chunked),
@@ -60,21 +64,32 @@ def chunks():
     for name, body in (
             ("a size in letters", "zz\r\n{}\r\n0\r\n\r\n"), ("a size with a sign", "+2\r\n{}\r\n0\r\n\r\n"),
             ("a size below nothing", "-2\r\n{}\r\n0\r\n\r\n"),
-            ("a size with a prefix", "0x2\r\n{}\r\n0\r\n\r\n"), ("a size beyond 64 bits", "10000000000000002\r\n{}\r\n0\r\n\r\n"),
+            ("a size with a prefix", "0x2\r\n{}\r\n0\r\n\r\n"),
+            ("a size beyond 64 bits", "10000000000000002\r\n{}\r\n0\r\n\r\n"),
             ("no size", "\r\n{}\r\n0\r\n\r\n"),
-            ("a chunk longer than its size", "1\r\n{}\r\n0\r\n\r\n"), ("no line end behind a chunk", "2\r\n{}0\r\n\r\n"),
+            ("a chunk longer than its size", "1\r\n{}\r\n0\r\n\r\n"),
+            ("no line end behind a chunk", "2\r\n{}0\r\n\r\n"),
             ("a line feed alone behind a size", "2\n{}\r\n0\r\n\r\n"),
-            ("a carriage return alone behind a size", "2\r{}\r\n0\r\n\r\n"), ("a NUL in a size", "2\x00\r\n{}\r\n0\r\n\r\n")):
+            ("a carriage return alone behind a size", "2\r{}\r\n0\r\n\r\n"),
+            ("a NUL in a size", "2\x00\r\n{}\r\n0\r\n\r\n")):
         yield Bytes(f"chunked: {name}", chunked(body) + SMUGGLED, {REFUSED, ()}, by="alice", hides='"secrets')
-    yield Bytes("chunked: a size beyond the limit of bodies", chunked("7fffffff\r\n{}\r\n"), {(400,), (413,)}, by="alice")
+    yield Bytes("chunked: a size beyond the limit of bodies", chunked("7fffffff\r\n{}\r\n"), {(400,), (413,)},
+                by="alice")
     yield Bytes("chunked: an extension that does not end", chunked("2;" + "x" * 200_000), {(400,), (431,)}, by="alice")
-    yield Bytes("chunked: trailers that do not end", chunked("2\r\n{}\r\n0\r\n" + "X: y\r\n" * 40_000), {(400,), (431,), (201, 400)}, by="alice")
-    trailer = "2\r\n{}\r\n0\r\nAuthorization: Bearer x\r\nImpersonate-User: kubernetes-admin\r\nContent-Length: 7\r\nHost: y\r\n\r\n"
-    yield Bytes("chunked: trailers that would be headers", chunked(trailer) + LAST, {(201, 200), (400,)}, by="alice", hides="kubernetes-admin")
-    yield Bytes("chunked: a trailer that would be another user", chunked(trailer.replace("Content-Length: 7\r\n", "")) + LAST, {(201, 200), (400,)},
+    yield Bytes("chunked: trailers that do not end", chunked("2\r\n{}\r\n0\r\n" + "X: y\r\n" * 40_000),
+                {(400,), (431,), (201, 400)}, by="alice")
+    trailer = (
+        "2\r\n{}\r\n0\r\nAuthorization: Bearer x\r\nImpersonate-User: kubernetes-admin\r\nContent-Length: 7\r\nHost:"
+        " y\r\n\r\n"
+    )
+    yield Bytes("chunked: trailers that would be headers", chunked(trailer) + LAST, {(201, 200), (400,)}, by="alice",
+                hides="kubernetes-admin")
+    yield Bytes("chunked: a trailer that would be another user",
+                chunked(trailer.replace("Content-Length: 7\r\n", "")) + LAST, {(201, 200), (400,)},
         by="alice", hides="kubernetes-admin")
     yield Bytes("chunked: the smallest chunks", chunked("1\r\n{\r\n1\r\n}\r\n0\r\n\r\n") + LAST, (201, 200), by="alice")
-    yield Bytes("chunked on HTTP/1.0", post("Transfer-Encoding: chunked\r\n", "2\r\n{}\r\n0\r\n\r\n").replace("HTTP/1.1", "HTTP/1.0"),
+    yield Bytes("chunked on HTTP/1.0",
+                post("Transfer-Encoding: chunked\r\n", "2\r\n{}\r\n0\r\n\r\n").replace("HTTP/1.1", "HTTP/1.0"),
         {(201,), (400,)}, by="alice")
 
 
@@ -82,62 +97,81 @@ def heads():
     """Request lines and headers that no client sends."""
     for name, data in (
             ("a line without a colon", get("no colon here\r\n")),
-            ("a header without a name", get(": x\r\n")), ("a blank before the first header", "GET /version HTTP/1.1\r\n Host: x\r\n\r\n"),
+            ("a header without a name", get(": x\r\n")),
+            ("a blank before the first header", "GET /version HTTP/1.1\r\n Host: x\r\n\r\n"),
             ("a blank before a colon", get("X : y\r\n")),
             ("a NUL in a name", get("X\x00Y: z\r\n")), ("a NUL in a value", get("X: a\x00b\r\n")),
             ("a carriage return alone in a value", get("X: a\rInjected: b\r\n")),
-            ("a line feed alone", "GET /version HTTP/1.1\nHost: x\n\n"), ("a line feed alone behind a header", get("X: y\nInjected: z\r\n")),
+            ("a line feed alone", "GET /version HTTP/1.1\nHost: x\n\n"),
+            ("a line feed alone behind a header", get("X: y\nInjected: z\r\n")),
             ("letters beyond ASCII in a name", get("X\xe4: y\r\n")),
-            ("no Host", "GET /version HTTP/1.1\r\n\r\n"), ("no version", "GET /version\r\n\r\n"), ("HTTP/0.9", "GET /version HTTP/0.9\r\n\r\n"),
+            ("no Host", "GET /version HTTP/1.1\r\n\r\n"), ("no version", "GET /version\r\n\r\n"),
+            ("HTTP/0.9", "GET /version HTTP/0.9\r\n\r\n"),
             ("HTTP/2.0", "GET /version HTTP/2.0\r\nHost: x\r\n\r\n"),
-            ("HTTP/9.9", "GET /version HTTP/9.9\r\nHost: x\r\n\r\n"), ("HTTP/1.1.1", "GET /version HTTP/1.1.1\r\nHost: x\r\n\r\n"),
+            ("HTTP/9.9", "GET /version HTTP/9.9\r\nHost: x\r\n\r\n"),
+            ("HTTP/1.1.1", "GET /version HTTP/1.1.1\r\nHost: x\r\n\r\n"),
             ("http/1.1", "GET /version http/1.1\r\nHost: x\r\n\r\n"),
-            ("another protocol", "SSH-2.0-OpenSSH_9\r\n\r\n"), ("HTTP/2 prior knowledge", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+            ("another protocol", "SSH-2.0-OpenSSH_9\r\n\r\n"),
+            ("HTTP/2 prior knowledge", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
             ("two blanks before the version", "GET /version  HTTP/1.1\r\nHost: x\r\n\r\n"),
             ("a method with a NUL", "G\x00T /version HTTP/1.1\r\nHost: x\r\n\r\n"),
-            ("a method with a colon", "GET: /version HTTP/1.1\r\nHost: x\r\n\r\n"), ("no method", " /version HTTP/1.1\r\nHost: x\r\n\r\n"),
+            ("a method with a colon", "GET: /version HTTP/1.1\r\nHost: x\r\n\r\n"),
+            ("no method", " /version HTTP/1.1\r\nHost: x\r\n\r\n"),
             ("bytes of no protocol", bytes(range(256)).decode("latin-1") * 4)):
         yield Bytes(name, data + SMUGGLED, {REFUSED, ()}, by="alice", hides='"secrets')
     for name, folded in (("another user", "X: a\r\n\tImpersonate-User: kubernetes-admin\r\n"),
             ("another length", "Content-Length: 2\r\n Content-Length: 200\r\n"),
                          ("another coding", "Content-Length: 2\r\nX: y\r\n Transfer-Encoding: chunked\r\n")):
-        yield Bytes(f"a header that is folded and holds {name}", post(folded + ("" if "Content" in folded else "Content-Length: 2\r\n"), "{}") + LAST,
+        yield Bytes(f"a header that is folded and holds {name}",
+                    post(folded + ("" if "Content" in folded else "Content-Length: 2\r\n"), "{}") + LAST,
             {(201, 200), (400,)}, by="alice",
                     hides="kubernetes-admin")
-    yield Bytes("a Host that is folded", "GET /version HTTP/1.1\r\nHost: x\r\n\ty\r\nConnection: close\r\n\r\n", REFUSED, by="alice")
+    yield Bytes("a Host that is folded", "GET /version HTTP/1.1\r\nHost: x\r\n\ty\r\nConnection: close\r\n\r\n",
+                REFUSED, by="alice")
     yield Bytes("two Host headers", get("Host: y\r\nConnection: close\r\n"), REFUSED, by="alice")
-    yield Bytes("a Host that is none", "GET /version HTTP/1.1\r\nHost: x y/z\r\nConnection: close\r\n\r\n", REFUSED, by="alice")
-    for method, want in (("TRACE", {(400,), (403,), (405,)}), ("TRACK", {(400,), (403,), (405,)}), ("PROPFIND", {(400,), (403,), (405,)}),
+    yield Bytes("a Host that is none", "GET /version HTTP/1.1\r\nHost: x y/z\r\nConnection: close\r\n\r\n", REFUSED,
+                by="alice")
+    for method, want in (("TRACE", {(400,), (403,), (405,)}), ("TRACK", {(400,), (403,), (405,)}),
+                         ("PROPFIND", {(400,), (403,), (405,)}),
             ("get", {(400,), (403,), (405,)}),
                          ("A" * 20_000, {(400,), (403,), (405,), (414,), (431,)})):
-        yield Bytes(f"method {method[:10]}", f"{method} {HIDDEN} HTTP/1.1\r\nHost: x\r\nCookie: c\r\nConnection: close\r\n\r\n", want, by="alice",
+        yield Bytes(f"method {method[:10]}",
+                    f"{method} {HIDDEN} HTTP/1.1\r\nHost: x\r\nCookie: c\r\nConnection: close\r\n\r\n", want,
+                    by="alice",
             hides="Cookie")
-    yield Bytes("HEAD of the Secret", f"HEAD {HIDDEN} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", {(403,), (405,)}, by="alice")
+    yield Bytes("HEAD of the Secret", f"HEAD {HIDDEN} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+                {(403,), (405,)}, by="alice")
 
 
 def too_much():
-    heads = [("one header of 100 KB", f"X: {'a' * 100_000}\r\n"), ("one name of 100 KB", f"{'a' * 100_000}: x\r\n"), ("a target of 100 KB", None),
+    heads = [("one header of 100 KB", f"X: {'a' * 100_000}\r\n"), ("one name of 100 KB", f"{'a' * 100_000}: x\r\n"),
+             ("a target of 100 KB", None),
              ("20,000 headers of three bytes", "a:b\r\n" * 20_000), ("20,000 empty headers", "a:\r\n" * 20_000),
              ("70 KB in headers of 1 KB", f"X: {'a' * 1000}\r\n" * 70)]
     for name, headers in heads:
         data = get("Connection: close\r\n" + headers) if headers else get("Connection: close\r\n", "/" + "a" * 100_000)
         yield Bytes(name, data, {(400,), (414,), (431,)}, by="alice")
-    yield Bytes("a body of 3 MiB and one byte", post(f"Content-Length: {3 * 1024 * 1024 + 1}\r\n", "x" * 1000), (413,), by="alice")
+    yield Bytes("a body of 3 MiB and one byte", post(f"Content-Length: {3 * 1024 * 1024 + 1}\r\n", "x" * 1000), (413,),
+                by="alice")
     yield Bytes("a body of 2^62 bytes", post(f"Content-Length: {2 ** 62}\r\n", "x"), (413,), by="alice")
-    yield Bytes("a body of 2^62 bytes from nobody", post(f"Content-Length: {2 ** 62}\r\n", "x"), {(401,), (403,), (413,)})
+    yield Bytes("a body of 2^62 bytes from nobody", post(f"Content-Length: {2 ** 62}\r\n", "x"),
+                {(401,), (403,), (413,)})
     yield Bytes("chunks of more than 3 MiB", lambda c: (part for part in [post("Transfer-Encoding: chunked\r\n"),
         *["10000\r\n" + "x" * 65536 + "\r\n"] * 64]), (413,), by="alice")
     packed = gzip.compress(b" " * 200_000_000)
-    yield Bytes("a body of 200 MB, packed to 200 KB", post(f"Content-Encoding: gzip\r\nConnection: close\r\nContent-Length: {len(packed)}\r\n",
+    yield Bytes("a body of 200 MB, packed to 200 KB",
+                post(f"Content-Encoding: gzip\r\nConnection: close\r\nContent-Length: {len(packed)}\r\n",
         packed.decode("latin-1")), {(400,), (415,)}, by="alice")
-    yield Bytes("a body packed with something else", post("Content-Encoding: br\r\nConnection: close\r\nContent-Length: 2\r\n", "{}"),
+    yield Bytes("a body packed with something else",
+                post("Content-Encoding: br\r\nConnection: close\r\nContent-Length: 2\r\n", "{}"),
         {(201,), (400,), (415,)}, by="alice")
 
     def wave(cluster):
         with cluster.open("alice") as connection:
             connection.sendall(get("").encode() * 500 + LAST.encode())
             seen = receive_all(connection)
-        return None if set(seen.codes) == {200} and len(seen.codes) == 501 and seen.ended else f"{len(seen.codes)} answers: {set(seen.codes)}"
+        return None if set(seen.codes) == {200} and len(
+            seen.codes) == 501 and seen.ended else f"{len(seen.codes)} answers: {set(seen.codes)}"
     yield Act("500 requests at once on one connection, each answered in its turn", wave)
 
 
@@ -145,25 +179,32 @@ def behind_a_refusal():
     """A request that is refused before its body was read: the body is not parsed as the next request."""
     body = SMUGGLED
     yield Bytes("a body that is a request, on a path nobody serves",
-        f"POST /no/such HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n{body}" + LAST, {(403, 200), (404, 200), (403,), (404,)},
+        f"POST /no/such HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n{body}" + LAST,
+                {(403, 200), (404, 200), (403,), (404,)},
                 by="alice", hides='"secrets')
-    yield Bytes("a body that is a request, of a GET", f"GET /version HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n{body}" + LAST,
+    yield Bytes("a body that is a request, of a GET",
+                f"GET /version HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n{body}" + LAST,
         {(200, 200), (400,)}, by="alice", hides='"secrets')
     yield Bytes("a body that is a request, of a DELETE", f"DELETE {THEIRS}/configmaps/settings HTTP/1.1\r\nHost: x\r\n"
-                f"Content-Length: {len(body)}\r\n\r\n{body}" + LAST, {(403, 200), (400,), (403,)}, by="alice", hides='"secrets')
+                f"Content-Length: {len(body)}\r\n\r\n{body}" + LAST, {(403, 200), (400,), (403,)}, by="alice",
+                hides='"secrets')
     yield Bytes("a body that is a request, of an unknown token",
-        f"POST {SELF} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\nContent-Length: {len(body)}\r\n\r\n{body}" + LAST,
+        f"POST {SELF} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+                + LAST,
         {(401, 403), (401, 200), (401,)},
                 hides='"secrets')
-    yield Bytes("Expect: 100-continue of a body that is too large", post("Expect: 100-continue\r\nContent-Length: 99999999\r\n"), {(413,), (417,)},
+    yield Bytes("Expect: 100-continue of a body that is too large",
+                post("Expect: 100-continue\r\nContent-Length: 99999999\r\n"), {(413,), (417,)},
         by="alice")
-    yield Bytes("an expectation nobody knows", post("Expect: the-unexpected\r\nContent-Length: 2\r\nConnection: close\r\n", "{}"), {(201,), (417,)},
+    yield Bytes("an expectation nobody knows",
+                post("Expect: the-unexpected\r\nContent-Length: 2\r\nConnection: close\r\n", "{}"), {(201,), (417,)},
         by="alice")
     yield Bytes("an upgrade to HTTP/2 without TLS", get("Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\n"
                 "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n") + "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
                 {(200,), (400,), (200, 400)}, by="alice")
     yield Bytes("an upgrade to a websocket", get("Connection: Upgrade, close\r\nUpgrade: websocket\r\n"
-                "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n", HIDDEN), {(403,), (400,)},
+                "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n", HIDDEN),
+                {(403,), (400,)},
                 by="alice")
     yield Bytes("plain HTTP on the TLS port", lambda c: SMUGGLED, {(), (400,)}, by="plain", hides='"secrets')
 
@@ -171,15 +212,20 @@ def behind_a_refusal():
 def split_answers():
     """Text of a request that comes back in an answer must stay text."""
     evil = "x%0d%0aX-Injected:%20yes%0d%0a%0d%0aHTTP/1.1%20200%20OK"
-    for name, target in (("a name", f"{OURS}/configmaps/{evil}"), ("a namespace", f"/api/v1/namespaces/{evil}/pods"), ("a page", f"/{evil}"),
+    for name, target in (("a name", f"{OURS}/configmaps/{evil}"), ("a namespace", f"/api/v1/namespaces/{evil}/pods"),
+                         ("a page", f"/{evil}"),
             ("a container", f"{OURS}/pods/on-n1/log?container={evil}"),
-                         ("a selector", f"{OURS}/configmaps?labelSelector={evil}"), ("a version", f"{OURS}/configmaps?resourceVersion={evil}"),
+                         ("a selector", f"{OURS}/configmaps?labelSelector={evil}"),
+                         ("a version", f"{OURS}/configmaps?resourceVersion={evil}"),
                          ("a field manager", f"{OURS}/configmaps/settings?fieldManager={evil}")):
-        yield Bytes(f"split by {name}", get("Connection: close\r\n", target), {(200,), (400,), (403,), (404,), (422,)}, by="admin",
+        yield Bytes(f"split by {name}", get("Connection: close\r\n", target), {(200,), (400,), (403,), (404,), (422,)},
+                    by="admin",
             hides=("\r\nX-Injected", "\nX-Injected"))
-    yield Bytes("split by Accept", get("Accept: application/x\x0bInjected\r\nConnection: close\r\n", f"{OURS}/pods"), {(400,), (406,)}, by="admin")
+    yield Bytes("split by Accept", get("Accept: application/x\x0bInjected\r\nConnection: close\r\n", f"{OURS}/pods"),
+                {(400,), (406,)}, by="admin")
     field = json.dumps({"metadata": {"name": "x"}, "x\r\nX-Injected: yes": 1})
-    yield Bytes("split by a warning", post(f"Connection: close\r\nContent-Length: {len(field)}\r\n", field, f"{OURS}/configmaps?dryRun=All"),
+    yield Bytes("split by a warning",
+                post(f"Connection: close\r\nContent-Length: {len(field)}\r\n", field, f"{OURS}/configmaps?dryRun=All"),
         {(201,), (400,)}, by="admin", hides=("\r\nX-Injected", "\nX-Injected"))
 
 

@@ -1,5 +1,5 @@
-"""Archives for `spillway images import`: names, sizes, links and lists that lead out of the archive or cost more than their size. Each is refused
-with one line, before anything is sent to the runtime."""
+"""Archives for `spillway images import`: names, sizes, links and lists that lead out of the archive or cost more than
+their size. Each is refused with one line, before anything is sent to the runtime."""
 import io
 import json
 import os
@@ -58,7 +58,8 @@ def blob(document):
 
 def tagged(name):
     """A complete older archive whose image has this name."""
-    return archive(file("manifest.json", [{"Config": "c", "RepoTags": [name], "Layers": []}]), file("c", {"rootfs": {"diff_ids": []}}))
+    return archive(file("manifest.json", [{"Config": "c", "RepoTags": [name], "Layers": []}]),
+                   file("c", {"rootfs": {"diff_ids": []}}))
 
 
 # Name: the bytes, and a part of the answer.
@@ -66,30 +67,45 @@ ARCHIVES = {
     "no archive": (lambda: b"x" * 4096, "expected a tar archive"),
     "an empty file": (lambda: b"", "expected a tar archive"),
     "a compressed one": (lambda: b"\x1f\x8b" + bytes(600), "compressed"),
-    "an entry that is longer than the archive": (lambda: header(b"77777777777\0") + bytes(512), "ends within an entry|expected a tar archive"),
-    "a size of 2^63": (lambda: header(b"\x80\0\0\0\x80" + bytes(7)) + bytes(512), "ends within an entry|expected a tar archive"),
+    "an entry that is longer than the archive": (lambda: header(b"77777777777\0") + bytes(512),
+                                                 "ends within an entry|expected a tar archive"),
+    "a size of 2^63": (lambda: header(b"\x80\0\0\0\x80" + bytes(7)) + bytes(512),
+                       "ends within an entry|expected a tar archive"),
     "a negative size": (lambda: header(b"\xff" * 12) + bytes(512), "ends within an entry|expected a tar archive"),
     "a size that is no number": (lambda: header(b"-1\0" + bytes(9)) + bytes(512), "expected a tar archive"),
     "100,001 files": (lambda: archive(*((f"f{n}", b"", {}) for n in range(100_001))), "more than 100000 files"),
     "a name of 70,000 bytes": (lambda: archive(("x" * 70_000, b"", {})), "name of 70001 bytes is too long"),
-    "index.json is a link": (lambda: archive(("index.json", b"", {"type": tarfile.SYMTYPE, "linkname": "/etc/passwd"})), "expected an archive of images"),
-    "index.json is a hard link": (lambda: archive(("index.json", b"", {"type": tarfile.LNKTYPE, "linkname": "/etc/passwd"})), "expected an archive of images"),
-    "index.json is a device": (lambda: archive(("index.json", b"", {"type": tarfile.CHRTYPE, "devmajor": 1, "devminor": 5})), "expected an archive of images"),
-    "index.json is a pipe": (lambda: archive(("index.json", b"", {"type": tarfile.FIFOTYPE})), "expected an archive of images"),
-    "index.json lies above": (lambda: archive(file("../index.json", {}), file("/index.json", {})), "expected an archive of images"),
+    "index.json is a link": (lambda: archive(("index.json", b"", {"type": tarfile.SYMTYPE, "linkname": "/etc/passwd"})),
+                             "expected an archive of images"),
+    "index.json is a hard link": (
+        lambda: archive(("index.json", b"", {"type": tarfile.LNKTYPE, "linkname": "/etc/passwd"})),
+        "expected an archive of images"),
+    "index.json is a device": (
+        lambda: archive(("index.json", b"", {"type": tarfile.CHRTYPE, "devmajor": 1, "devminor": 5})),
+        "expected an archive of images"),
+    "index.json is a pipe": (lambda: archive(("index.json", b"", {"type": tarfile.FIFOTYPE})),
+                             "expected an archive of images"),
+    "index.json lies above": (lambda: archive(file("../index.json", {}), file("/index.json", {})),
+                              "expected an archive of images"),
     "index.json of 9 MiB": (lambda: archive(file("index.json", b" " * (9 << 20))), "at most 8388608 bytes"),
     "index.json of 100,000 levels": (lambda: archive(file("index.json", b"[" * 100_000)), "index.json"),
     "a digest that is a path": (lambda: layout(entry("sha256:../../../../etc/passwd")), "as digest"),
     "a digest of another length": (lambda: layout(entry("sha256:aa")), "as digest"),
     "a blob that is not there": (lambda: layout(entry()), "missing"),
-    "a configuration by a path of the machine": (lambda: archive(file("manifest.json", [{"Config": "/etc/passwd", "Layers": []}])), "missing"),
-    "a layer by a path of the machine": (lambda: archive(file("manifest.json", [{"Config": "c", "RepoTags": ["a:1"], "Layers": ["../../etc/passwd"]}]),
+    "a configuration by a path of the machine": (
+        lambda: archive(file("manifest.json", [{"Config": "/etc/passwd", "Layers": []}])), "missing"),
+    "a layer by a path of the machine": (
+        lambda: archive(file("manifest.json", [{"Config": "c", "RepoTags": ["a:1"], "Layers": ["../../etc/passwd"]}]),
                                                          file("c", {"rootfs": {"diff_ids": [DIGEST]}})), "missing"),
-    "an index that names itself": (lambda: layout(entry(kind=INDEX, name=""), more=[blob({"manifests": [entry(kind=INDEX)] * 20_000})]), "no image in it has a name"),
+    "an index that names itself": (lambda: layout(entry(kind=INDEX, name=""),
+                                                  more=[blob({"manifests": [entry(kind=INDEX)] * 20_000})]),
+                                   "no image in it has a name"),
     "an image that is no image": (lambda: layout(entry(kind="text/plain"), more=[blob({})]), "no type of an image"),
     "2,000 images": (lambda: layout(*[entry()] * 2000, more=[blob({})]), "more than 1000 images"),
-    "a thousand images with one configuration of 4 MiB": (lambda: archive(file("manifest.json", [{"Config": "c", "Layers": []}] * 1000), file("c", {"x": "x" * (4 << 20)})),
-                                                          "more than 64 MiB"),
+    "a thousand images with one configuration of 4 MiB": (
+        lambda: archive(file("manifest.json", [{"Config": "c", "Layers": []}] * 1000),
+                        file("c", {"x": "x" * (4 << 20)})),
+                                                          "more than 64Mi"),
     "a name with control characters": (lambda: tagged("a:\x1b[2J\x1b]0;x\x07"), "no name of an image"),
     "a name of two lines": (lambda: tagged("a:1\nspillway: all is well"), "no name of an image"),
     "a name for a shell": (lambda: tagged("a:$(reboot)"), "no name of an image"),
@@ -101,8 +117,10 @@ def imported(cluster, path):
     socket = cluster.folder / "no-socket"
     socket.touch()
     began = time.monotonic()
-    done = subprocess.run([BINARY, "images", "import", path, "--runtime", socket], capture_output=True, timeout=SECONDS_MAX, check=False,
-                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES_MAX, MEMORY_BYTES_MAX)))
+    done = subprocess.run([BINARY, "images", "import", path, "--runtime", socket], capture_output=True,
+                          timeout=SECONDS_MAX, check=False,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS,
+                                                                (MEMORY_BYTES_MAX, MEMORY_BYTES_MAX)))
     return done.returncode, (done.stdout + done.stderr).decode(errors="replace"), time.monotonic() - began
 
 
@@ -141,4 +159,5 @@ def attempts(_):
         yield Act(name, refused(make, says))
     yield Act("a pipe in place of the archive", place(os.mkfifo, "expected a file, not a pipe"))
     yield Act("a device in place of the archive", place(lambda path: path.symlink_to("/dev/zero"), "expected a"))
-    yield Act("a file of 1 TiB of zeros", place(lambda path: path.touch() or os.truncate(path, 1 << 40), "expected a tar archive"))
+    yield Act("a file of 1 TiB of zeros",
+              place(lambda path: path.touch() or os.truncate(path, 1 << 40), "expected a tar archive"))

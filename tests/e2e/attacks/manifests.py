@@ -1,5 +1,6 @@
-"""The folder of `spillway up --manifests`, whose objects are applied with all rights: other users' folders and files, files that are none, and
-files that cost more than their size. A file beside them is applied all the same, and the process ends at SIGTERM."""
+"""The folder of `spillway up --manifests`, whose objects are applied with all rights: other users' folders and files,
+files that are none, and files that cost more than their size. A file beside them is applied all the same, and the
+process ends at SIGTERM."""
 import json
 import os
 import pathlib
@@ -24,7 +25,8 @@ def refused_folder(cluster, name, prepare, says):
     def act(_):
         place = cluster.folder / f"manifests-{name}"
         place.mkdir()
-        code, _, err = run("up", "--nodes", "0", "--data-dir", place / "data", "--port", "0", "--manifests", prepare(place))
+        code, _, err = run("up", "--nodes", "0", "--data-dir", place / "data", "--port", "0", "--manifests",
+                           prepare(place))
         if (code, err.count("\n")) != (2, 1) or says not in err or (place / "data").exists():
             return f"exit {code}: {shown(err)}"
         return None
@@ -57,11 +59,13 @@ def sparse(path):
 
 def bomb():
     """Aliases of aliases: ten to the ninth values."""
-    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"] + [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"] + [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]"
+                                                          for n in range(1, 9)]
     return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bomb}\n" + "\n".join(lines)
 
 
-# Name of the attempt: the file, how it is made, and a pattern that the log must have; empty: it is no file and is left out.
+# Name of the attempt: the file, how it is made, and a pattern that the log must have; empty: it is no file and is left
+# out.
 HOSTILE = {
     "a pipe": ("pipe.yaml", os.mkfifo, ""),
     "a device": ("device.yaml", lambda path: os.mknod(path, 0o20644, os.makedev(1, 5)), ""),
@@ -79,10 +83,15 @@ HOSTILE = {
     "300,000 values": ("wide.yaml", lambda path: path.write_text("[" + "a," * 300_000 + "a]"), "wide.yaml"),
     "2,000 documents": ("documents.yaml", lambda path: path.write_text("---\n{a: b}\n" * 2000), "documents.yaml"),
     "no text": ("bytes.yaml", lambda path: path.write_bytes(bytes(range(256)) * 16), "bytes.yaml"),
-    "a file of another user": ("of-another.yaml", lambda path: written(path, config_map("of-another"), owner=NOBODY), "of-another.yaml: it belongs to user 65534"),
-    "a file that every user can write": ("open.yaml", lambda path: written(path, config_map("open"), mode=0o666), "open.yaml: every user of this machine can write there"),
-    "a link to a file of another user": ("to-another.yaml", lambda path: (written(path.parent.parent / "elsewhere", config_map("to-another"), owner=NOBODY),
-                                                                         path.symlink_to("../elsewhere")), "to-another.yaml: it belongs to user 65534"),
+    "a file of another user": ("of-another.yaml", lambda path: written(path, config_map("of-another"), owner=NOBODY),
+                               "of-another.yaml: it belongs to user 65534"),
+    "a file that every user can write": ("open.yaml", lambda path: written(path, config_map("open"), mode=0o666),
+                                         "open.yaml: every user of this machine can write there"),
+    "a link to a file of another user": ("to-another.yaml",
+                                         lambda path: (written(path.parent.parent / "elsewhere",
+                                                               config_map("to-another"), owner=NOBODY),
+                                                                         path.symlink_to("../elsewhere")),
+                                         "to-another.yaml: it belongs to user 65534"),
 }
 
 
@@ -95,7 +104,8 @@ class Swaps(threading.Thread):
 
     def run(self):
         draft = self.path.parent / "draft"
-        makes = (os.mkfifo, lambda path: pathlib.Path(path).symlink_to("/dev/zero"), lambda path: written(pathlib.Path(path), config_map("swapped")))
+        makes = (os.mkfifo, lambda path: pathlib.Path(path).symlink_to("/dev/zero"),
+                 lambda path: written(pathlib.Path(path), config_map("swapped")))
         number = 0
         while not self.ended.is_set():
             makes[number % len(makes)](draft)
@@ -117,7 +127,8 @@ def observed(cluster):
     for file, make, _ in HOSTILE.values():
         make(place / file)
     wrong = {}
-    with running(base, "up", "--nodes", "0", "--data-dir", base / "data", "--port", "0", "--write-kubeconfig", base / "kubeconfig", "--manifests", place) as process:
+    with running(base, "up", "--nodes", "0", "--data-dir", base / "data", "--port", "0", "--write-kubeconfig",
+                 base / "kubeconfig", "--manifests", place) as process:
         api = serving(process, base / "kubeconfig")
         applied(api, place, "good")
         swaps = Swaps(place / "swapped.yaml")
@@ -139,7 +150,8 @@ def observed(cluster):
             wrong[""] = f"{most >> 20} MiB of memory"
         names = {each["metadata"]["name"] for each in api.get(MAPS)["items"]}
         for name, (file, _, says) in HOSTILE.items():
-            if file.removesuffix(".yaml") in names or (says and f"{says}" not in log) or (not says and f" {file}" in log):
+            if file.removesuffix(".yaml") in names or (says
+                                                       and f"{says}" not in log) or (not says and f" {file}" in log):
                 wrong[name] = f"objects {sorted(names)}; {shown(log)}"
         code = process.stop()
         if code != 0:
@@ -148,13 +160,21 @@ def observed(cluster):
 
 
 def attempts(cluster):
-    yield Act("a folder that every user can write", refused_folder(cluster, "open", lambda place: folder(place, 0o777), "every user of this machine can write there"))
-    yield Act("a folder like /tmp", refused_folder(cluster, "sticky", lambda place: folder(place, 0o1777), "every user of this machine can write there"))
-    yield Act("a pipe as the folder", refused_folder(cluster, "pipe", lambda place: os.mkfifo(place / "pipe") or place / "pipe", "expected a folder"))
+    yield Act("a folder that every user can write",
+              refused_folder(cluster, "open", lambda place: folder(place, 0o777),
+                             "every user of this machine can write there"))
+    yield Act("a folder like /tmp",
+              refused_folder(cluster, "sticky", lambda place: folder(place, 0o1777),
+                             "every user of this machine can write there"))
+    yield Act("a pipe as the folder",
+              refused_folder(cluster, "pipe", lambda place: os.mkfifo(place / "pipe") or place / "pipe",
+                             "expected a folder"))
     if os.geteuid() != 0:
         return
-    yield Act("a folder of another user", refused_folder(cluster, "another", lambda place: folder(place, owner=NOBODY), "it belongs to user 65534"))
-    yield Act("a link to a folder of another user", refused_folder(cluster, "link", linked_folder, "it belongs to user 65534"))
+    yield Act("a folder of another user",
+              refused_folder(cluster, "another", lambda place: folder(place, owner=NOBODY), "it belongs to user 65534"))
+    yield Act("a link to a folder of another user",
+              refused_folder(cluster, "link", linked_folder, "it belongs to user 65534"))
     wrong = observed(cluster)
     for name in HOSTILE:
         yield Act(name, lambda _, name=name: wrong.get(name))

@@ -14,7 +14,8 @@ def mirror(cluster, name, spec=None, metadata=None, containers=None, owner=None)
     """A mirror pod of n1 with these additions."""
     own = {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": cluster.uid("/api/v1/nodes/n1"), "controller": True}
     return {"apiVersion": "v1", "kind": "Pod",
-            "metadata": {"name": name, "annotations": {MIRROR: "1"}, "ownerReferences": [{**own, **(owner or {})}], **(metadata or {})},
+            "metadata": {"name": name, "annotations": {MIRROR: "1"}, "ownerReferences": [{**own, **(owner or {})}],
+                         **(metadata or {})},
             "spec": {"nodeName": "n1", "containers": containers or [container()], **(spec or {})}}
 
 
@@ -32,7 +33,8 @@ def attempts(cluster):
     monitors = ["127.0.0.1"]
     key, reference = {"name": "mounted", "key": "value"}, {"secretRef": SECRET}
     given = [
-        ("no annotation", {"metadata": {"annotations": {}}}), ("an empty annotation", {"metadata": {"annotations": {MIRROR: ""}}}),
+        ("no annotation", {"metadata": {"annotations": {}}}),
+        ("an empty annotation", {"metadata": {"annotations": {MIRROR: ""}}}),
         ("the annotation of a static pod", {"metadata": {"annotations": {"kubernetes.io/config.source": "file"}}}),
         ("another node", {"spec": {"nodeName": "n2"}}), ("no node", {"spec": {"nodeName": ""}}),
         ("no owner", {"metadata": {"ownerReferences": []}}), ("another node as its owner",
@@ -51,20 +53,25 @@ def attempts(cluster):
         ("a ConfigMap as variables", {"containers": [container(envFrom=[{"configMapRef": MAP}])]}),
         ("a Secret in the second container", {"containers": [container(), {**env(secretKeyRef=key)[0], "name": "d"}]}),
         ("a Secret in an init container", {"spec": {"initContainers": [{**env(secretKeyRef=key)[0], "name": "i"}]}}),
-        ("a Secret as variables of an init container", {"spec": {"initContainers": [{**container(envFrom=[reference]), "name": "i"}]}}),
-        ("a Secret volume", {"spec": volume(secret={"secretName": "mounted"})}), ("a ConfigMap volume", {"spec": volume(configMap=MAP)}),
+        ("a Secret as variables of an init container",
+         {"spec": {"initContainers": [{**container(envFrom=[reference]), "name": "i"}]}}),
+        ("a Secret volume", {"spec": volume(secret={"secretName": "mounted"})}),
+        ("a ConfigMap volume", {"spec": volume(configMap=MAP)}),
         ("a projected Secret", {"spec": volume(projected={"sources": [{"secret": SECRET}]})}),
         ("a projected ConfigMap", {"spec": volume(projected={"sources": [{"configMap": MAP}]})}),
         ("a projected token", {"spec": volume(projected={"sources": [{"serviceAccountToken": {"path": "t"}}]})}),
-        ("a second projected source", {"spec": volume(projected={"sources": [{"downwardAPI": {"items": []}}, {"secret": SECRET}]})}),
+        ("a second projected source",
+         {"spec": volume(projected={"sources": [{"downwardAPI": {"items": []}}, {"secret": SECRET}]})}),
         ("a claim", {"spec": volume(persistentVolumeClaim={"claimName": "x"})}),
         ("a flex volume with a Secret", {"spec": volume(flexVolume={"driver": "d/d", "secretRef": SECRET})}),
         ("rbd with a Secret", {"spec": volume(rbd={"monitors": monitors, "image": "i", "secretRef": SECRET})}),
         ("cephfs with a Secret", {"spec": volume(cephfs={"monitors": monitors, "secretRef": SECRET})}),
         ("cinder with a Secret", {"spec": volume(cinder={"volumeID": "v", "secretRef": SECRET})}),
-        ("scaleIO with a Secret", {"spec": volume(scaleIO={"gateway": "g", "system": "s", "volumeName": "v", "secretRef": SECRET})}),
+        ("scaleIO with a Secret",
+         {"spec": volume(scaleIO={"gateway": "g", "system": "s", "volumeName": "v", "secretRef": SECRET})}),
         ("storageos with a Secret", {"spec": volume(storageos={"volumeName": "v", "secretRef": SECRET})}),
-        ("iscsi with a Secret", {"spec": volume(iscsi={"targetPortal": "127.0.0.1:1", "iqn": "iqn.2001-04.com.example:x", "lun": 0,
+        ("iscsi with a Secret",
+         {"spec": volume(iscsi={"targetPortal": "127.0.0.1:1", "iqn": "iqn.2001-04.com.example:x", "lun": 0,
             "chapAuthSession": True, "secretRef": SECRET})}),
         ("azureFile with a Secret", {"spec": volume(azureFile={"secretName": "mounted", "shareName": "s"})}),
         ("an owner of another API", {"owner": {"apiVersion": "example.com/v1"}}),
@@ -73,7 +80,8 @@ def attempts(cluster):
         ("imagePullSecrets", {"spec": {"imagePullSecrets": [SECRET]}}),
         ("two imagePullSecrets", {"spec": {"imagePullSecrets": [{"name": "x"}, SECRET]}}),
         ("a service account by its old name", {"spec": {"serviceAccount": "app"}}),
-        ("an ephemeral claim", {"spec": volume(ephemeral={"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteOnce"],
+        ("an ephemeral claim",
+         {"spec": volume(ephemeral={"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteOnce"],
             "resources": {"requests": {"storage": "1Gi"}}}}})}),
         ("a CSI volume with a Secret", {"spec": volume(csi={"driver": "d", "nodePublishSecretRef": SECRET})})]
     rows = []
@@ -82,19 +90,68 @@ def attempts(cluster):
         rows.append(Ask(name, "n1", "POST", f"{OURS}/pods", made, want=(403, 422), absent=f"{OURS}/pods/taken"))
     bare = mirror(cluster, "taken", spec={"imagePullSecrets": [SECRET]})
     rows += [
-        Ask("as YAML that says imagePullSecrets twice", "n1", "POST", f"{OURS}/pods",
-            "apiVersion: v1\nkind: Pod\nmetadata:\n  name: taken\n  annotations: {kubernetes.io/config.mirror: x}\n"
-            "spec:\n  nodeName: n1\n  containers: [{name: c, image: x}]\n  imagePullSecrets: []\n  imagePullSecrets: [{name: mounted}]\n",
-            type="yaml", want=(400, 403, 415), absent=f"{OURS}/pods/taken"),
-        Ask("made by apply", "n1", "PATCH", f"{OURS}/pods/taken?fieldManager=x", bare, type="apply", absent=f"{OURS}/pods/taken"),
+        Ask(
+            "as YAML that says imagePullSecrets twice",
+            "n1",
+            "POST",
+            f"{OURS}/pods",
+            (
+                "apiVersion: v1\nkind: Pod\nmetadata:\n  name: taken\n  annotations: {kubernetes.io/config.mirror:"
+                " x}\nspec:\n  nodeName: n1\n  containers: [{name: c, image: x}]\n  imagePullSecrets: []\n "
+                " imagePullSecrets: [{name: mounted}]\n"
+            ),
+            type="yaml",
+            want=(400, 403, 415),
+            absent=f"{OURS}/pods/taken",
+        ),
+        Ask(
+            "made by apply",
+            "n1",
+            "PATCH",
+            f"{OURS}/pods/taken?fieldManager=x",
+            bare,
+            type="apply",
+            absent=f"{OURS}/pods/taken",
+        ),
         Ask("made by PUT", "n1", "PUT", f"{OURS}/pods/taken", bare, want=(403, 404), absent=f"{OURS}/pods/taken"),
-        Ask("the mark of a mirror, taken from one", "n1", "PATCH", f"{OURS}/pods/good", {"metadata": {"annotations": {MIRROR: None}}}, type="merge",
-            unchanged=f"{OURS}/pods/good"),
-        Ask("a Secret added to one by its debug containers", "n1", "PATCH", f"{OURS}/pods/good/ephemeralcontainers",
-            {"spec": {"ephemeralContainers": [{**env(secretKeyRef=key)[0], "name": "e"}]}}, type="strategic", unchanged=f"{OURS}/pods/good"),
-        Ask("a Secret added to one by its status", "n1", "PATCH", f"{OURS}/pods/good/status", {"spec": {"imagePullSecrets": [SECRET]}}, type="merge",
-            want=(200, 403), hides="imagePullSecrets"),
+        Ask(
+            "the mark of a mirror, taken from one",
+            "n1",
+            "PATCH",
+            f"{OURS}/pods/good",
+            {"metadata": {"annotations": {MIRROR: None}}},
+            type="merge",
+            unchanged=f"{OURS}/pods/good",
+        ),
+        Ask(
+            "a Secret added to one by its debug containers",
+            "n1",
+            "PATCH",
+            f"{OURS}/pods/good/ephemeralcontainers",
+            {"spec": {"ephemeralContainers": [{**env(secretKeyRef=key)[0], "name": "e"}]}},
+            type="strategic",
+            unchanged=f"{OURS}/pods/good",
+        ),
+        Ask(
+            "a Secret added to one by its status",
+            "n1",
+            "PATCH",
+            f"{OURS}/pods/good/status",
+            {"spec": {"imagePullSecrets": [SECRET]}},
+            type="merge",
+            want=(200, 403),
+            hides="imagePullSecrets",
+        ),
         Ask("only tried", "n1", "POST", f"{OURS}/pods?dryRun=All", bare),
-        Ask("with a made-up name", "n1", "POST", f"{OURS}/pods", {**bare, "metadata": {**{k: v for k, v in bare["metadata"].items() if k != "name"},
-            "generateName": "taken-"}})]
+        Ask(
+            "with a made-up name",
+            "n1",
+            "POST",
+            f"{OURS}/pods",
+            {
+                **bare,
+                "metadata": {**{k: v for k, v in bare["metadata"].items() if k != "name"}, "generateName": "taken-"},
+            },
+        ),
+    ]
     return rows

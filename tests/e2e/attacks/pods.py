@@ -17,13 +17,15 @@ MARK = "SPILLWAY_ATTACK"  # a variable of the processes of one pod, by which the
 
 def tries(commands):
     """A script that tries each of `commands`, a dict of names."""
-    lines = [f"if ({command}) >/dev/null 2>&1; then echo '{name}=done'; else echo '{name}=refused'; fi" for name, command in commands.items()]
+    lines = [f"if ({command}) >/dev/null 2>&1; then echo '{name}=done'; else echo '{name}=refused'; fi" for name,
+             command in commands.items()]
     return "\n".join([*lines, "echo THE-END", "exec tail -f /dev/null"])
 
 
 def start(cluster, name, script, env=None, container=None, **spec):
     made = pod(name, ["sh", "-c", script], nodeName="n3", **spec)
-    made["spec"]["containers"][0].update({**(container or {}), "env": [{"name": key, "value": value} for key, value in (env or {}).items()]})
+    made["spec"]["containers"][0].update({**(container or {}),
+                                          "env": [{"name": key, "value": value} for key, value in (env or {}).items()]})
     cluster.admin.create(PODS, made)
 
 
@@ -73,33 +75,40 @@ def survivors():
     yield outlives("a pod that ignores SIGTERM", "trap '' TERM INT HUP")
     yield outlives("a daemon of two forks", f"( ({stays} &) & )")
     yield outlives("a daemon in a session of its own", f"setsid {stays} &")
-    yield outlives("a daemon in a session of its own that ignores SIGTERM", f"setsid sh -c \"trap '' TERM HUP; {stays} & wait\" &")
+    yield outlives("a daemon in a session of its own that ignores SIGTERM",
+                   f"setsid sh -c \"trap '' TERM HUP; {stays} & wait\" &")
     yield outlives("a daemon that hangs up on nothing", f"nohup {stays} >/dev/null 2>&1 &")
     yield outlives("a hundred daemons", f"i=0; while [ $i -lt 100 ]; do setsid {stays} & i=$((i+1)); done")
     yield outlives("a process that has stopped itself", "sh -c 'kill -STOP $$' &")
-    yield outlives("a pod that starts another whenever one ends", f"setsid sh -c \"trap '' TERM; while :; do sh -c 'trap : TERM; {stays}'; done\" &")
+    yield outlives("a pod that starts another whenever one ends",
+                   f"setsid sh -c \"trap '' TERM; while :; do sh -c 'trap : TERM; {stays}'; done\" &")
 
 
 def surroundings(cluster):
     """The initial state of a process: rights, ids, descriptors."""
-    start(cluster, "born", "env; echo DESCRIPTORS $(ls /proc/self/fd | wc -l); for f in /proc/self/fd/*; do readlink $f; done; "
+    start(cluster, "born",
+          "env; echo DESCRIPTORS $(ls /proc/self/fd | wc -l); for f in /proc/self/fd/*; do readlink $f; done; "
           "echo LIMITS; ulimit -c; echo THE-END; exec tail -f /dev/null", {MARK: "born"})
     text = output(cluster, "born")
     names = re.findall(r"^([A-Za-z_]\w*)=", text, re.M)
-    foreign = [name for name in names if name in os.environ and name not in ("PATH", "HOME", "PWD", "SHLVL", "OLDPWD", "_", "TERM", "LANG",
+    foreign = [name for name in names if name in os.environ
+               and name not in ("PATH", "HOME", "PWD", "SHLVL", "OLDPWD", "_", "TERM", "LANG",
         "HOSTNAME", "TMPDIR", "USER")]
     links = [line for line in text.splitlines() if line.startswith(("/", "socket:", "anon_inode:"))]
-    strange = [link for link in links if link.startswith(("socket:", "anon_inode:")) or any(part in link for part in ("spillway.db", "pki", "cgroup",
+    strange = [link for link in links if link.startswith(("socket:", "anon_inode:"))
+               or any(part in link for part in ("spillway.db", "pki", "cgroup",
         "journal", "kubeconfig"))]
     yield Act("the environment of the agent", lambda c: f"{foreign}" if foreign else None)
     yield Act("a mark of its own environment is all it got", lambda c: None if MARK in names else f"no mark: {names}")
     yield Act("descriptors of the agent", lambda c: f"{strange}" if strange else None)
-    yield Act("secrets of the server in the environment", lambda c: "a key" if re.search(r"PRIVATE KEY|KUBECONFIG|eyJ", text) else None)
+    yield Act("secrets of the server in the environment", lambda c: "a key"
+              if re.search(r"PRIVATE KEY|KUBECONFIG|eyJ", text) else None)
 
 
 def supervisors():
     """Processes beside containers of the process runtime, of every node of this machine."""
-    return sorted({pid for group in pathlib.Path("/sys/fs/cgroup").glob("**/spillway/**/supervisors/cgroup.procs") for pid in pids_in(group)})
+    return sorted({pid for group in pathlib.Path("/sys/fs/cgroup").glob("**/spillway/**/supervisors/cgroup.procs")
+                   for pid in pids_in(group)})
 
 
 def reaching_out(cluster):
@@ -114,63 +123,97 @@ def reaching_out(cluster):
     outside.chmod(0o666)
     same = "sh -c 'v=$(cat {0}) && echo \"$v\" > {0}'"  # a success changes nothing
     commands = {
-        "the key of the authority": f"cat {cluster.pki}/ca.key", "the key of tokens": f"cat {cluster.pki}/sa.key",
-        "the kubeconfig of the administrator": f"cat {folder}/kubeconfig", "the kubeconfig of the node": f"cat {folder}/n3.kubeconfig",
-        "the database": f"cat {folder}/data/spillway.db", "the data directory": f"ls {folder}/data", "the state of the node": f"ls {folder}/state",
+        "the key of the authority": f"cat {cluster.pki}/ca.key",
+        "the key of tokens": f"cat {cluster.pki}/sa.key",
+        "the kubeconfig of the administrator": f"cat {folder}/kubeconfig",
+        "the kubeconfig of the node": f"cat {folder}/n3.kubeconfig",
+        "the database": f"cat {folder}/data/spillway.db",
+        "the data directory": f"ls {folder}/data",
+        "the state of the node": f"ls {folder}/state",
         "logs of other pods": f"find {folder}/state / -xdev -name 0.log -exec grep -l the-value {{}} + | grep .",
         "a file of the machine that all may read": f"cat {outside}",
         "a file of the machine that all may write": f"sh -c 'echo x > {outside}' && cat {outside.parent}/kubeconfig",
-        "files in /tmp of the machine": "ls -d /tmp/spillway-e2e-*", "the home of root": "ls /root/.bashrc || ls -A /root | grep .",
+        "files in /tmp of the machine": "ls -d /tmp/spillway-e2e-*",
+        "the home of root": "ls /root/.bashrc || ls -A /root | grep .",
         "shadow": "cat /etc/shadow",
-        "the environment of the agent": f"cat /proc/{agent}/environ", "descriptors of the agent": f"ls /proc/{agent}/fd",
+        "the environment of the agent": f"cat /proc/{agent}/environ",
+        "descriptors of the agent": f"ls /proc/{agent}/fd",
         "memory of the agent": f"head -c 1 /proc/{agent}/mem",
-        "the root of the agent": f"ls /proc/{agent}/root/", "the command line of the server": f"cat /proc/{server}/cmdline",
-        "a signal to the agent": f"kill -0 {agent}", "a signal to the server": f"kill -0 {server}",
-        "a signal to a supervisor": f"kill -9 {supervisor}", "descriptors of a supervisor": f"ls /proc/{supervisor}/fd/",
-        "memory of a supervisor": f"head -c 1 /proc/{supervisor}/mem", "a supervisor by its name": "grep -l spillway-super /proc/[0-9]*/comm",
-        "a socket of a supervisor": "grep -i supervis /proc/net/unix", "records of pods": f"cat {folder}/state/*/pods/*/_pod.json",
+        "the root of the agent": f"ls /proc/{agent}/root/",
+        "the command line of the server": f"cat /proc/{server}/cmdline",
+        "a signal to the agent": f"kill -0 {agent}",
+        "a signal to the server": f"kill -0 {server}",
+        "a signal to a supervisor": f"kill -9 {supervisor}",
+        "descriptors of a supervisor": f"ls /proc/{supervisor}/fd/",
+        "memory of a supervisor": f"head -c 1 /proc/{supervisor}/mem",
+        "a supervisor by its name": "grep -l spillway-super /proc/[0-9]*/comm",
+        "a socket of a supervisor": "grep -i supervis /proc/net/unix",
+        "records of pods": f"cat {folder}/state/*/pods/*/_pod.json",
         "ends of containers": "find / -xdev -name _ends.jsonl | grep .",
-        "a place among the supervisors": f"for g in $(find {groups} -name supervisors); do sh -c \"echo \\$\\$ > $g/cgroup.procs\" && exit 0; done; exit 1",
+        "a place among the supervisors": (
+            f'for g in $(find {groups} -name supervisors); do sh -c "echo \\$\\$ > $g/cgroup.procs" && exit 0; done;'
+            " exit 1"
+        ),
         "the score of the agent": same.format(f"/proc/{agent}/oom_score_adj"),
         "the processes of the machine": "[ $(ls -d /proc/[0-9]* | wc -l) -gt 20 ]",
         "its cgroup by its full name": "grep -q kubepods /proc/self/cgroup",
-        "another cgroup": f"for g in {groups}; do sh -c \"echo \\$\\$ > $g/cgroup.procs\" && exit 0; done; exit 1",
+        "another cgroup": f'for g in {groups}; do sh -c "echo \\$\\$ > $g/cgroup.procs" && exit 0; done; exit 1',
         "a cgroup of its own above": f"for g in {groups}; do mkdir $g/evil && rmdir $g/evil && exit 0; done; exit 1",
-        "its own limit": "for f in $(find /sys/fs/cgroup -name memory.max -o -name memory.limit_in_bytes); do "
-                         "v=$(cat $f) && echo $v > $f && exit 0; done; exit 1",
+        "its own limit": (
+            "for f in $(find /sys/fs/cgroup -name memory.max -o -name memory.limit_in_bytes); do "
+            "v=$(cat $f) && echo $v > $f && exit 0; done; exit 1"
+        ),
         "a mount": "mkdir -p /tmp/m && mount -t tmpfs none /tmp/m && umount /tmp/m",
         "a second view of a folder": "mkdir -p /tmp/m && mount --bind / /tmp/m && umount /tmp/m",
-        "the disks of the machine": "for d in /dev/[sv]d* /dev/nvme* /dev/loop*; do head -c 1 $d && exit 0; done; exit 1",
-        "the processes of the machine by another /proc": "mkdir -p /tmp/p && mount -t proc proc /tmp/p && ls /tmp/p/1/root/; r=$?; "
-                                                         "umount /tmp/p; exit $r",
-        "a device of its own": "mknod /tmp/disk b 8 0 && head -c 1 /tmp/disk", "the memory of the machine": "head -c 1 /dev/mem",
+        "the disks of the machine": (
+            "for d in /dev/[sv]d* /dev/nvme* /dev/loop*; do head -c 1 $d && exit 0; done; exit 1"
+        ),
+        "the processes of the machine by another /proc": (
+            "mkdir -p /tmp/p && mount -t proc proc /tmp/p && ls /tmp/p/1/root/; r=$?; umount /tmp/p; exit $r"
+        ),
+        "a device of its own": "mknod /tmp/disk b 8 0 && head -c 1 /tmp/disk",
+        "the memory of the machine": "head -c 1 /dev/mem",
         "the log of the kernel": "dmesg | grep .",
-        "the memory of the kernel": "head -c 1 /proc/kcore", "the switches of the kernel": same.format("/proc/sys/kernel/panic"),
-        "the name of the machine": "hostname \"$(hostname)\"",
-        "sysrq": "sh -c 'echo h > /proc/sysrq-trigger'", "core patterns": same.format("/proc/sys/kernel/core_pattern"),
+        "the memory of the kernel": "head -c 1 /proc/kcore",
+        "the switches of the kernel": same.format("/proc/sys/kernel/panic"),
+        "the name of the machine": 'hostname "$(hostname)"',
+        "sysrq": "sh -c 'echo h > /proc/sysrq-trigger'",
+        "core patterns": same.format("/proc/sys/kernel/core_pattern"),
         "a program of the machine": "sh -c ': >> /bin/sh' || (touch /usr/bin/.evil && rm /usr/bin/.evil)",
         "settings of the machine": "touch /etc/.evil && rm /etc/.evil",
         "libraries of the machine": "touch /usr/lib/.evil && rm /usr/lib/.evil",
         "another root": f"mkdir -p /tmp/r && chroot /tmp/r/../../../.. ls {folder}",
-        "namespaces of the first process": "nsenter -t 1 -m true && [ \"$(readlink /proc/1/ns/mnt)\" != \"$(readlink /proc/self/ns/mnt)\" ]",
-        "the clock": "date -s @$(date +%s)", "a lower niceness": "[ $(nice -n -10 nice) -lt 0 ]",
-        "rights by a program of root": "su -c true nobody && grep -q 'NoNewPrivs:.*0' /proc/self/status"}
+        "namespaces of the first process": (
+            'nsenter -t 1 -m true && [ "$(readlink /proc/1/ns/mnt)" != "$(readlink /proc/self/ns/mnt)" ]'
+        ),
+        "the clock": "date -s @$(date +%s)",
+        "a lower niceness": "[ $(nice -n -10 nice) -lt 0 ]",
+        "rights by a program of root": "su -c true nobody && grep -q 'NoNewPrivs:.*0' /proc/self/status",
+    }
     start(cluster, "burglar", tries(commands), {MARK: "burglar"})
     text = output(cluster, "burglar")
     for name in commands:
-        yield Act(f"out of reach: {name}", lambda c, name=name: None if f"{name}=refused" in text else f"{name}: {shown(text[text.find(name):])}")
-    yield Act("what it wrote did not reach the machine", lambda c: None if outside.read_text() == "of the machine" else outside.read_text())
-    yield Act("the hidden value came with nothing", lambda c: "the value is in the log" if "the-value-nobody" in text else None)
+        yield Act(f"out of reach: {name}", lambda c, name=name: None if f"{name}=refused" in text
+                  else f"{name}: {shown(text[text.find(name):])}")
+    yield Act("what it wrote did not reach the machine", lambda c: None if outside.read_text() == "of the machine"
+              else outside.read_text())
+    yield Act("the hidden value came with nothing", lambda c: "the value is in the log" if "the-value-nobody" in text
+              else None)
 
 
 def promises(cluster):
     """The settings of a spec are applied, as the process itself sees them."""
-    status = "cat /proc/self/status; echo UID $(id -u) GID $(id -g) GROUPS $(id -G); cat /proc/self/uid_map | sed 's/^/MAP /'; " \
-             "touch /a-file && echo WROTE; touch /tmp/a && echo WROTE-TMP; " \
-             "unshare -U true && echo UNSHARED; ls /dev | wc -l; echo THE-END; exec tail -f /dev/null"
-    none, calls, user = {"capabilities": {"drop": ["ALL"]}}, {"seccompProfile": {"type": "RuntimeDefault"}}, {"runAsUser": 1000, "runAsGroup": 1000}
-    contexts = {"plain": {}, "as-user": user, "no-rights": none, "read-only": {"readOnlyRootFilesystem": True}, "default-calls": calls,
-                "hardened": {**none, **calls, **user, "runAsNonRoot": True, "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True}}
+    status = (
+        "cat /proc/self/status; echo UID $(id -u) GID $(id -g) GROUPS $(id -G); cat /proc/self/uid_map | sed 's/^/MAP"
+        " /'; touch /a-file && echo WROTE; touch /tmp/a && echo WROTE-TMP; unshare -U true && echo UNSHARED; ls /dev |"
+        " wc -l; echo THE-END; exec tail -f /dev/null"
+    )
+    none, calls, user = {"capabilities": {"drop": ["ALL"]}}, {"seccompProfile": {"type": "RuntimeDefault"}}, {
+        "runAsUser": 1000, "runAsGroup": 1000}
+    contexts = {"plain": {}, "as-user": user, "no-rights": none, "read-only": {"readOnlyRootFilesystem": True},
+                "default-calls": calls,
+                "hardened": {**none, **calls, **user, "runAsNonRoot": True, "allowPrivilegeEscalation": False,
+                             "readOnlyRootFilesystem": True}}
     for name, context in contexts.items():
         start(cluster, name, status, container={"securityContext": context})
     texts = {name: output(cluster, name) for name in contexts}
@@ -225,13 +268,18 @@ def refused_pods(cluster):
             finally:
                 cluster.admin.delete(f"{PODS}/{name}", 0)
         return act
-    config, create = ("CreateContainerConfigError",), ("CreateContainerError", "CreateContainerConfigError", "CreatePodSandboxError")
-    yield Act("runAsNonRoot as root", waiting("not-root", config, container={"securityContext": {"runAsNonRoot": True}}))
-    yield Act("runAsNonRoot with the user 0", waiting("not-zero", config, container={"securityContext": {"runAsNonRoot": True, "runAsUser": 0}}))
+    config, create = ("CreateContainerConfigError",), ("CreateContainerError", "CreateContainerConfigError",
+                                                       "CreatePodSandboxError")
+    yield Act("runAsNonRoot as root",
+              waiting("not-root", config, container={"securityContext": {"runAsNonRoot": True}}))
+    yield Act("runAsNonRoot with the user 0",
+              waiting("not-zero", config, container={"securityContext": {"runAsNonRoot": True, "runAsUser": 0}}))
     yield Act("privileged", waiting("privileged", create, container={"securityContext": {"privileged": True}}))
-    yield Act("a profile of calls of its own", waiting("localhost", create, container={"securityContext": {"seccompProfile": {"type": "Localhost",
+    yield Act("a profile of calls of its own",
+              waiting("localhost", create, container={"securityContext": {"seccompProfile": {"type": "Localhost",
         "localhostProfile": "profiles/x.json"}}}))
-    yield Act("a profile of calls outside its folder", not_taken("outside", container={"securityContext": {"seccompProfile": {"type": "Localhost",
+    yield Act("a profile of calls outside its folder",
+              not_taken("outside", container={"securityContext": {"seccompProfile": {"type": "Localhost",
         "localhostProfile": "../x.json"}}}))
     yield Act("processes shared", waiting("shared", create, shareProcessNamespace=True))
 
@@ -246,10 +294,14 @@ def with_references(cluster):
             cluster.admin.create(PODS, made)
 
             def reason():
-                states = [each.get("state", {}) for each in cluster.admin.get(f"{PODS}/{name}").get("status", {}).get("containerStatuses", [])]
-                return states and (states[0].get("waiting", {}).get("reason") if "waiting" in states[0] else json.dumps(states[0]))
+                states = [each.get("state", {})
+                          for each in cluster.admin.get(f"{PODS}/{name}").get("status",
+                                                                              {}).get("containerStatuses", [])]
+                return states and (states[0].get("waiting", {}).get("reason") if "waiting" in states[0]
+                                   else json.dumps(states[0]))
             try:
-                seen = wait_for("a reason", lambda: (reason() or "") not in ("", "ContainerCreating", "PodInitializing") and reason())
+                seen = wait_for("a reason", lambda: (reason() or "") not in ("", "ContainerCreating", "PodInitializing")
+                                and reason())
                 return None if seen == "CreateContainerConfigError" else seen
             finally:
                 cluster.admin.delete(f"{PODS}/{name}", 0)
@@ -259,13 +311,16 @@ def with_references(cluster):
 def of_the_machine(cluster):
     """Pods that request the machine's namespaces reach no process of it all the same."""
     agent = cluster.agent.child.pid
-    commands = {"a signal to the agent": f"kill -0 {agent}", "the environment of the agent": f"cat /proc/{agent}/environ",
+    commands = {"a signal to the agent": f"kill -0 {agent}",
+                "the environment of the agent": f"cat /proc/{agent}/environ",
         "the root of the agent": f"ls /proc/{agent}/root/",
-                "the key of the authority": f"cat {cluster.pki}/ca.key", "shared memory of the machine": "ipcs -m | grep -q 0x"}
+                "the key of the authority": f"cat {cluster.pki}/ca.key",
+                "shared memory of the machine": "ipcs -m | grep -q 0x"}
     start(cluster, "neighbour", tries(commands), hostPID=True, hostIPC=True, hostNetwork=True)
     text = output(cluster, "neighbour")
     for name in commands:
-        yield Act(f"with the machine's processes: {name}", lambda c, name=name: None if f"{name}=refused" in text else shown(text))
+        yield Act(f"with the machine's processes: {name}", lambda c, name=name: None if f"{name}=refused" in text
+                  else shown(text))
 
 
 def moves_away():

@@ -29,12 +29,15 @@ class Program:
         if script is not None:
             self.path.write_text("#!/bin/sh\n" + script)
             self.path.chmod(0o700)
-        known = dict(re.findall(r"(server|certificate-authority-data): (\S+)", (cluster.folder / "kubeconfig").read_text()))
+        known = dict(re.findall(r"(server|certificate-authority-data): (\S+)",
+                                (cluster.folder / "kubeconfig").read_text()))
         self.kubeconfig = self.folder / "kubeconfig"
         self.kubeconfig.write_text(json.dumps({
             "current-context": "c", "clusters": [{"name": "c", "cluster": known}],
             "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-            "users": [{"name": "u", "user": {"exec": {"apiVersion": VERSION, "command": str(self.path), "interactiveMode": "Never"}}}]}))
+            "users": [{"name": "u",
+                       "user": {"exec": {"apiVersion": VERSION, "command": str(self.path),
+                                         "interactiveMode": "Never"}}}]}))
         self.kubeconfig.chmod(0o600)
 
     def zones(self):
@@ -54,7 +57,11 @@ def refused(name, script, *says):
         if seconds > SECONDS_MAX:
             return f"took {seconds:.0f} s"
         missing = [text for text in (str(program.path), *says) if text not in said]
-        return f"{missing} is not in: {said[:300]}" if missing else "what it printed is told" if "p4ssw0rd" in said else None
+        return (
+            f"{missing} is not in: {said[:300]}"
+            if missing
+            else "what it printed is told" if "p4ssw0rd" in said else None
+        )
     return Act(name, act)
 
 
@@ -67,7 +74,8 @@ def unknown_token(cluster):
 
 def leaves_nobody(cluster):
     """A child that keeps the program's output open neither holds the command up nor stays."""
-    program = Program(cluster, "child", "sleep 300 &\necho $! > $(dirname $0)/child\n" + f"echo '{printed(token='p4ssw0rd')}'\n")
+    program = Program(cluster, "child",
+                      "sleep 300 &\necho $! > $(dirname $0)/child\n" + f"echo '{printed(token='p4ssw0rd')}'\n")
     code, said, seconds = program.zones()
     if seconds > SECONDS_MAX:
         return f"took {seconds:.0f} s"
@@ -81,7 +89,8 @@ def inherits_nothing(cluster):
     """No descriptor of ours goes to it but the first three."""
     program = Program(cluster, "descriptors", "ls -l /proc/self/fd > $(dirname $0)/open\nexit 1\n")
     program.zones()
-    lines = [line for line in (program.folder / "open").read_text().splitlines() if " -> " in line and "/proc/" not in line.split(" -> ")[1]]
+    lines = [line for line in (program.folder / "open").read_text().splitlines() if " -> " in line
+             and "/proc/" not in line.split(" -> ")[1]]
     numbers = {int(line.split(" -> ")[0].split()[-1]) for line in lines}
     # 3 is where ls itself reads the folder; it names /proc and was left out.
     return f"it has {sorted(numbers)}" if numbers - {0, 1, 2} else None
@@ -90,7 +99,8 @@ def inherits_nothing(cluster):
 def admission_stays(name):
     """Admission checks that protect the cluster cannot be switched off by a flag."""
     def act(cluster):
-        code, _, err = run("apiserver", "--data-dir", cluster.folder / f"admission-{name}", "--port", "0", "--disable-admission-plugins", name)
+        code, _, err = run("apiserver", "--data-dir", cluster.folder / f"admission-{name}", "--port", "0",
+                           "--disable-admission-plugins", name)
         return None if code == 2 and len(err.strip().splitlines()) == 1 and name in err else f"exit {code}: {err[:300]}"
     return Act(f"--disable-admission-plugins={name}", act)
 
@@ -103,10 +113,12 @@ def attempts(_):
         refused("nothing", "exit 0\n"),
         refused("another kind", f"echo '{printed(token='p4ssw0rd').replace('ExecCredential', 'Secret')}'\n"),
         refused("another version", f"echo '{printed(token='p4ssw0rd').replace('/v1', '/v1alpha1')}'\n"),
-        refused("a token that ends a header", f"echo '{printed(token='p4ssw0rd' + chr(13) + chr(10) + 'X-Remote-User: admin')}'\n"),
+        refused("a token that ends a header",
+                f"echo '{printed(token='p4ssw0rd' + chr(13) + chr(10) + 'X-Remote-User: admin')}'\n"),
         refused("a token that is no text", f"echo '{printed(token=['p4ssw0rd'])}'\n"),
         refused("a certificate without its key", f"echo '{printed(clientCertificateData='p4ssw0rd')}'\n"),
-        refused("a certificate that is none", f"echo '{printed(clientCertificateData='p4ssw0rd', clientKeyData='p4ssw0rd')}'\n"),
+        refused("a certificate that is none",
+                f"echo '{printed(clientCertificateData='p4ssw0rd', clientKeyData='p4ssw0rd')}'\n"),
         refused("no credential at all", f"echo '{printed()}'\n"),
         refused("an exit code", "echo p4ssw0rd\nexit 7\n", "exit code 7"),
         refused("a death by a signal", "kill -9 $$\n"),

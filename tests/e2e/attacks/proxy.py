@@ -1,5 +1,6 @@
-"""pods/proxy and services/proxy: users who may reach nothing, nodes that lie about where their pods are, names and paths that mean something else to
-the server behind, answers without an end, and what must not get there or come back."""
+"""pods/proxy and services/proxy: users who may reach nothing, nodes that lie about where their pods are, names and
+paths that mean something else to the server behind, answers without an end, and what must not get there or come
+back."""
 import contextlib
 import json
 import re
@@ -19,21 +20,26 @@ BEGINNINGS = ("", "http:", "https:")
 
 def place(cluster, address, pod=POD):
     """(code, text): the node says that its pod has this address."""
-    return cluster.ask("n1", "PATCH", f"{pod}/status", json.dumps({"status": {"phase": "Running", "podIP": address or None,
+    return cluster.ask("n1", "PATCH", f"{pod}/status",
+                       json.dumps({"status": {"phase": "Running", "podIP": address or None,
         "podIPs": [{"ip": address}] if address else None}}).encode(), MERGE)
 
 
 def by_others():
-    for by in ("nobody", "alice", "getter", "watcher", "lister", "log-reader", "any-log", "proxier", "subresources", "debugger", "n1", "n3"):
-        for path in (f"{POD}:80/proxy/", f"{POD}/proxy/", f"{OURS}/services/front/proxy/", f"{THEIRS}/pods/other:80/proxy/",
+    for by in ("nobody", "alice", "getter", "watcher", "lister", "log-reader", "any-log", "proxier", "subresources",
+               "debugger", "n1", "n3"):
+        for path in (f"{POD}:80/proxy/", f"{POD}/proxy/", f"{OURS}/services/front/proxy/",
+                     f"{THEIRS}/pods/other:80/proxy/",
                 f"{THEIRS}/services/kubernetes/proxy/"):
             for method in ("GET", "POST"):
                 yield Ask(f"{method} {path} by {by}", by, method, path, want=(401, 403))
     for method in ("PUT", "PATCH", "DELETE", "OPTIONS"):
         yield Ask(f"{method} by who may get and create", "pod-proxier", method, f"{POD}:80/proxy/", want=403)
-    for path in (f"{THEIRS}/pods/other:80/proxy/", f"{THEIRS}/services/front/proxy/", "/api/v1/nodes/n1/proxy/", f"{OURS}/pods/on-n1/exec?command=id"):
+    for path in (f"{THEIRS}/pods/other:80/proxy/", f"{THEIRS}/services/front/proxy/", "/api/v1/nodes/n1/proxy/",
+                 f"{OURS}/pods/on-n1/exec?command=id"):
         yield Ask(f"{path} by who may proxy in another namespace", "pod-proxier", "GET", path)
-    for path in ("/api/v1/proxy/namespaces/ours/pods/on-n1/", "/api/v1/pods/on-n1/proxy/", f"{OURS}/proxy/pods/on-n1/", f"{OURS}/pods/proxy/on-n1"):
+    for path in ("/api/v1/proxy/namespaces/ours/pods/on-n1/", "/api/v1/pods/on-n1/proxy/", f"{OURS}/proxy/pods/on-n1/",
+                 f"{OURS}/pods/proxy/on-n1"):
         yield Ask(f"{path}, no path to a proxy", "pod-proxier", "GET", path, want=(403, 404))
 
 
@@ -47,39 +53,53 @@ def lies(cluster, peer):
             before = len(peer.seen)
             for port in ports:
                 for beginning in BEGINNINGS:
-                    code, text = cluster.ask("admin", "GET", f"{OURS}/pods/{beginning}on-n1:{port}/proxy/api/v1/namespaces/theirs/secrets/hidden")
+                    code, text = cluster.ask(
+                        "admin",
+                        "GET",
+                        f"{OURS}/pods/{beginning}on-n1:{port}/proxy/api/v1/namespaces/theirs/secrets/hidden",
+                    )
                     if code < 400 or exposed(text):
                         return f"{beginning}{port}: {code} {shown(text)}"
             return "the server was asked" if len(peer.seen) > before else None
         return act
-    for address in ("127.0.0.1", "127.0.0.2", "::1", "::ffff:127.0.0.1", "0.0.0.0", "::", "169.254.169.254", "::ffff:169.254.169.254", "fe80::1", "224.0.0.1",
-            "255.255.255.255", "localhost", "127.1", "2130706433", "metadata.google.internal", f"{peer.address}:80", f"x@{peer.address}", ""):
+    for address in ("127.0.0.1", "127.0.0.2", "::1", "::ffff:127.0.0.1", "0.0.0.0", "::", "169.254.169.254",
+                    "::ffff:169.254.169.254", "fe80::1", "224.0.0.1",
+            "255.255.255.255", "localhost", "127.1", "2130706433", "metadata.google.internal", f"{peer.address}:80",
+                    f"x@{peer.address}", ""):
         yield Act(f"a pod at {address!r}", reached(address, (peer.port, cluster.port)))
     yield Act("a pod at the API server itself", reached(peer.address, (cluster.port,)))
 
     def names_others(reference):
         def act(_):
             place(cluster, peer.address)
-            cluster.admin.request("PUT", ENDPOINTS, {"metadata": {"name": "front"}, "subsets": [{"addresses": [{"ip": peer.address, **reference}],
+            cluster.admin.request("PUT", ENDPOINTS,
+                                  {"metadata": {"name": "front"},
+                                   "subsets": [{"addresses": [{"ip": peer.address, **reference}],
                 "ports": [{"port": peer.port}]}]})
             before = len(peer.seen)
             code, text = cluster.ask("pod-proxier", "GET", f"{OURS}/services/front/proxy/")
             return f"{code} {shown(text)}" if code != 503 or len(peer.seen) > before else None
         return act
-    for name, reference in (("nobody", {}), ("a pod of another namespace", {"targetRef": {"kind": "Pod", "namespace": "theirs", "name": "other"}}),
+    for name, reference in (("nobody", {}),
+                            ("a pod of another namespace",
+                             {"targetRef": {"kind": "Pod", "namespace": "theirs", "name": "other"}}),
             ("a pod elsewhere", {"targetRef": {"kind": "Pod", "namespace": "ours", "name": "on-n2"}}),
             ("no pod", {"targetRef": {"kind": "Node", "namespace": "ours", "name": "on-n1"}})):
         yield Act(f"an endpoint of {name}", names_others(reference))
 
 
 def names(peer):
-    for name in ("http:https:on-n1:80", "ftp:on-n1:80", "file:on-n1:", "HTTPS:on-n1:80", ":80", "::", "http::80", "a:b:c:d", "on-n1:80:80:80",
+    for name in ("http:https:on-n1:80", "ftp:on-n1:80", "file:on-n1:", "HTTPS:on-n1:80", ":80", "::", "http::80",
+                 "a:b:c:d", "on-n1:80:80:80",
             "on-n1:80%0d%0aX-Injected:%20yes", "on-n1%00:80"):
         yield Ask(f"a pod named {name}", "pod-proxier", "GET", f"{OURS}/pods/{name}/proxy/", want=(400, 404))
-    for name in (f"user@on-n1:{peer.port}", f"on-n1%2f..%2f..%2ftheirs:{peer.port}", f"..%2ftheirs%2fpods%2fother:{peer.port}", f"on-n1%2fproxy:{peer.port}",
-            f"on-n1%3f:{peer.port}", f"on-n1%23:{peer.port}", f"%2e%2e:{peer.port}", f"{peer.address}:{peer.port}", f"on-n1.:{peer.port}", f"ON-N1:{peer.port}"):
+    for name in (f"user@on-n1:{peer.port}", f"on-n1%2f..%2f..%2ftheirs:{peer.port}",
+                 f"..%2ftheirs%2fpods%2fother:{peer.port}", f"on-n1%2fproxy:{peer.port}",
+            f"on-n1%3f:{peer.port}", f"on-n1%23:{peer.port}", f"%2e%2e:{peer.port}", f"{peer.address}:{peer.port}",
+                 f"on-n1.:{peer.port}", f"ON-N1:{peer.port}"):
         yield Ask(f"a pod named {name}", "pod-proxier", "GET", f"{OURS}/pods/{name}/proxy/", want=(400, 404))
-    for port in ("0", "65536", "-1", "1e3", "80@elsewhere", "80%2fx", "0x50", "99999999999999999999", "%20", "ssh", "*"):
+    for port in ("0", "65536", "-1", "1e3", "80@elsewhere", "80%2fx", "0x50", "99999999999999999999", "%20", "ssh",
+                 "*"):
         yield Ask(f"a pod's port {port}", "pod-proxier", "GET", f"{OURS}/pods/on-n1:{port}/proxy/", want=(400, 503))
 
 
@@ -89,16 +109,20 @@ def paths(cluster, peer):
         def one(_):
             before = len(peer.seen)
             target = f"{POD}:{peer.port}/proxy/{rest}"
-            seen = cluster.send("pod-proxier", f"GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode("latin-1"))
+            seen = cluster.send("pod-proxier",
+                                f"GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode("latin-1"))
             new = peer.seen[before:]
-            if len(new) > 1 or any("x-injected" in headers or not path.startswith("/") or " " in path for _, path, headers, _ in new):
+            if len(new) > 1 or any("x-injected" in headers or not path.startswith("/") or " " in path for _, path,
+                                   headers, _ in new):
                 return f"asked {new}"
             if any(code not in (200, 400, 403, 404, 414, 431) for code in seen.codes) or exposed(seen.text):
                 return f"{seen.codes} {shown(seen.text)}"
             return None
         return one
-    for rest in ("%0d%0aX-Injected:%20yes", "x%20HTTP/1.1%0d%0aX-Injected:%20yes%0d%0a%0d%0aGET%20/y", "x?a=%0d%0aX-Injected:%20yes", "..%2f..%2fsecrets",
-            "../../../secrets/hidden", "%2e%2e/%2e%2e/secrets/hidden", "x/../../y", "//elsewhere/x", "http://elsewhere/x", "@elsewhere/", "x#y", "x%23y?z", "x\\y",
+    for rest in ("%0d%0aX-Injected:%20yes", "x%20HTTP/1.1%0d%0aX-Injected:%20yes%0d%0a%0d%0aGET%20/y",
+                 "x?a=%0d%0aX-Injected:%20yes", "..%2f..%2fsecrets",
+            "../../../secrets/hidden", "%2e%2e/%2e%2e/secrets/hidden", "x/../../y", "//elsewhere/x",
+                 "http://elsewhere/x", "@elsewhere/", "x#y", "x%23y?z", "x\\y",
             "x\x7fy", "x\xff\xfe", "x?\xff", "%00", "a" * 20_000, "?" + "a=b&" * 5_000):
         yield Act(f"a path {rest[:60]!r}", act(rest))
 
@@ -107,8 +131,10 @@ def credentials(cluster, peer):
     def act(_):
         token = cluster.token("app")
         before = len(peer.seen)
-        secrets = {"Authorization": f"Bearer {token}", "Proxy-Authorization": "Basic c2VjcmV0", "X-Remote-User": "c2VjcmV0", "X-Remote-Group": "c2VjcmV0",
-            "X-Remote-Extra-Scopes": "c2VjcmV0", "X-Forwarded-Uri": "c2VjcmV0", "X-Forwarded-Host": "c2VjcmV0", "Connection": "X-Forwarded-For, Host, close",
+        secrets = {"Authorization": f"Bearer {token}", "Proxy-Authorization": "Basic c2VjcmV0",
+                   "X-Remote-User": "c2VjcmV0", "X-Remote-Group": "c2VjcmV0",
+            "X-Remote-Extra-Scopes": "c2VjcmV0", "X-Forwarded-Uri": "c2VjcmV0", "X-Forwarded-Host": "c2VjcmV0",
+                   "Connection": "X-Forwarded-For, Host, close",
             "Sec-WebSocket-Protocol": "base64url.bearer.authorization.k8s.io.c2VjcmV0"}
         code, text = cluster.ask("admin", "GET", f"{POD}:{peer.port}/proxy/x", headers=secrets)
         if code == 401:
@@ -121,14 +147,16 @@ def credentials(cluster, peer):
 
     def impersonated(_):
         before = len(peer.seen)
-        code, text = cluster.ask("admin", "GET", f"{POD}:{peer.port}/proxy/x", headers={"Impersonate-User": "pod-proxier", "Impersonate-Extra-Secret": "c2VjcmV0"})
+        code, text = cluster.ask("admin", "GET", f"{POD}:{peer.port}/proxy/x",
+                                 headers={"Impersonate-User": "pod-proxier", "Impersonate-Extra-Secret": "c2VjcmV0"})
         told = json.dumps(peer.seen[before:], default=str)
         return f"{code} {shown(text)}: {told}" if code != 200 or "mpersonate" in told or "c2VjcmV0" in told else None
     yield Act("who is impersonated, passed on", impersonated)
 
     def forged(_):
         with cluster.open("pod-proxier") as connection:
-            connection.sendall(f"GET {POD}:{peer.port}/proxy/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+            connection.sendall(
+                f"GET {POD}:{peer.port}/proxy/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
             text = b"".join(iter(lambda: connection.recv(65536), b"")).decode().lower()
         bad = [each for each in ("forged", "access-control", "service-worker") if each in text]
         return f"{bad} in {shown(text)}" if bad or "x-kind: pod" not in text else None
@@ -162,7 +190,8 @@ def answers(cluster, peer):
     def cut(_):
         with open_to("cut") as connection:
             text = b"".join(iter(lambda: connection.recv(65536), b""))
-        # Bytes that were not sent yet may be lost with the connection. The client must be able to see that some are missing.
+        # Bytes that were not sent yet may be lost with the connection. The client must be able to see that some are
+        # missing.
         head, _, body = text.partition(b"\r\n\r\n")
         length = re.search(rb"(?im)^content-length: (\d+)", head)
         chunked = re.search(rb"(?im)^transfer-encoding: chunked", head)
@@ -196,7 +225,11 @@ def answers(cluster, peer):
         begun = time.monotonic()
         code, text = cluster.ask("silent-reader", "GET", f"{SILENT}:{peer.port}/proxy/silent")
         took = time.monotonic() - begun
-        return None if code == 503 and "no answer within" in text and took < 60 else f"{code} after {took:.0f} s: {shown(text)}"
+        return (
+            None
+            if code == 503 and "no answer within" in text and took < 60
+            else f"{code} after {took:.0f} s: {shown(text)}"
+        )
     yield Act("an answer that never begins", silent, slow=True)
 
 
@@ -206,7 +239,9 @@ def attempts(cluster):
         return list(by_others())
     peer = Peer(address)
     if not cluster.admin.find(SILENT):
-        cluster.admin.create(f"{OURS}/pods", {"metadata": {"name": "silent-on-n1"}, "spec": {"nodeName": "n1", "containers": [{"name": "c", "image": "i"}]}})
+        cluster.admin.create(f"{OURS}/pods",
+                             {"metadata": {"name": "silent-on-n1"},
+                              "spec": {"nodeName": "n1", "containers": [{"name": "c", "image": "i"}]}})
     place(cluster, address, SILENT)
     if not cluster.admin.find(ENDPOINTS):
         cluster.admin.create(f"{OURS}/services", {"metadata": {"name": "front"}, "spec": {"ports": [{"port": 80}]}})
@@ -219,9 +254,11 @@ def attempts(cluster):
             code, text = cluster.ask("pod-proxier", "GET", path)
             if (code, text) != (200, "GET /x "):
                 return f"{path}: {code} {shown(text)}"
-        cluster.admin.request("PUT", ENDPOINTS, {"metadata": {"name": "front"}, "subsets": [{"addresses": [{"ip": address,
+        cluster.admin.request("PUT", ENDPOINTS,
+                              {"metadata": {"name": "front"}, "subsets": [{"addresses": [{"ip": address,
             "targetRef": {"kind": "Pod", "namespace": "ours", "name": "on-n1"}}], "ports": [{"port": peer.port}]}]})
         code, text = cluster.ask("pod-proxier", "GET", f"{OURS}/services/front:80/proxy/x")
         return None if (code, text) == (200, "GET /x ") else f"the service: {code} {shown(text)}"
-    return [*by_others(), *lies(cluster, peer), Act("what is allowed", may_still), *names(peer), *paths(cluster, peer), *credentials(cluster, peer),
+    return [*by_others(), *lies(cluster, peer), Act("what is allowed", may_still), *names(peer), *paths(cluster, peer),
+            *credentials(cluster, peer),
             *answers(cluster, peer)]

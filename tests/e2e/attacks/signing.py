@@ -12,7 +12,8 @@ CLIENT = "kubernetes.io/kube-apiserver-client"
 KUBELET = "kubernetes.io/kube-apiserver-client-kubelet"
 SERVING = "kubernetes.io/kubelet-serving"
 CLIENT_USAGES = ["digital signature", "client auth"]
-FORGED = {"username": "system:node:n2", "groups": ["system:nodes", "system:masters"], "uid": "forged", "extra": {"scopes": ["all"]}}
+FORGED = {"username": "system:node:n2", "groups": ["system:nodes", "system:masters"], "uid": "forged",
+          "extra": {"scopes": ["all"]}}
 
 
 def encoded(pem):
@@ -21,7 +22,8 @@ def encoded(pem):
 
 def csr(name, request, signer=CLIENT, usages=None, **spec):
     return {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": {"name": name},
-            "spec": {"request": request, "signerName": signer, "usages": CLIENT_USAGES if usages is None else usages, **spec}}
+            "spec": {"request": request, "signerName": signer, "usages": CLIENT_USAGES if usages is None else usages,
+                     **spec}}
 
 
 def condition(kind, status="True"):
@@ -44,18 +46,21 @@ def forged(request):
     """(row) of each way to claim to be another requestor."""
     def made(by, user, method, path, name, kind="application/json"):
         def act(cluster):
-            code, text = cluster.ask(by, method, path, json.dumps(csr(name, request, **FORGED)).encode(), {"Content-Type": kind})
+            code, text = cluster.ask(by, method, path, json.dumps(csr(name, request, **FORGED)).encode(),
+                                     {"Content-Type": kind})
             return is_true_requestor(cluster, name, user) if code == 201 else f"{code} instead of 201: {shown(text)}"
         return act
 
     def changed(by, method, path, body, kind):
         def act(cluster):
             code, text = cluster.ask(by, method, path, json.dumps(body).encode(), {"Content-Type": kind})
-            return is_true_requestor(cluster, "honest", "requester") if code in (200, 403, 422) else f"{code}: {shown(text)}"
+            return is_true_requestor(cluster, "honest", "requester") if code in (200, 403,
+                                                                                 422) else f"{code}: {shown(text)}"
         return act
     honest = f"{CSRS}/honest"
     yield Act("a forged requestor by POST", made("requester", "requester", "POST", CSRS, "forged-post"))
-    yield Act("a forged requestor by an apply that makes it", made("requester", "requester", "PATCH", f"{CSRS}/forged-apply?fieldManager=x",
+    yield Act("a forged requestor by an apply that makes it",
+              made("requester", "requester", "PATCH", f"{CSRS}/forged-apply?fieldManager=x",
         "forged-apply", "application/apply-patch+yaml"))
     yield Act("a forged requestor by a node", made("n1", "system:node:n1", "POST", CSRS, "forged-node"))
     yield Act("a forged requestor by an administrator", made("admin", "kubernetes-admin", "POST", CSRS, "forged-admin"))
@@ -63,24 +68,34 @@ def forged(request):
             ("PUT", "PUT", honest, csr("honest", request, **FORGED), "application/json"),
             ("merge patch", "PATCH", honest, {"spec": FORGED}, "application/merge-patch+json"),
             ("strategic patch", "PATCH", honest, {"spec": FORGED}, "application/strategic-merge-patch+json"),
-            ("JSON patch", "PATCH", honest, [{"op": "replace", "path": "/spec/username", "value": "system:node:n2"}], "application/json-patch+json"),
-            ("apply", "PATCH", f"{honest}?fieldManager=x&force=true", csr("honest", request, **FORGED), "application/apply-patch+yaml")):
+            ("JSON patch", "PATCH", honest, [{"op": "replace", "path": "/spec/username", "value": "system:node:n2"}],
+             "application/json-patch+json"),
+            ("apply", "PATCH", f"{honest}?fieldManager=x&force=true", csr("honest", request, **FORGED),
+             "application/apply-patch+yaml")):
         yield Act(f"a forged requestor by {name}", changed("requester", method, path, body, kind))
-    yield Act("a forged requestor by its status", changed("issuer", "PATCH", f"{honest}/status", {"spec": FORGED}, "application/merge-patch+json"))
+    yield Act("a forged requestor by its status",
+              changed("issuer", "PATCH", f"{honest}/status", {"spec": FORGED}, "application/merge-patch+json"))
     yield Act("a forged requestor by its approval", changed("approver", "PATCH", f"{honest}/approval", {"spec": FORGED},
         "application/merge-patch+json"))
-    yield Act("a forged requestor by an administrator's patch", changed("admin", "PATCH", honest, {"spec": FORGED}, "application/merge-patch+json"))
+    yield Act("a forged requestor by an administrator's patch",
+              changed("admin", "PATCH", honest, {"spec": FORGED}, "application/merge-patch+json"))
 
 
 def approval(cluster, request):
     """Verbs that a right to the resource does not bring."""
-    approved, denied = {"status": {"conditions": [condition("Approved")]}}, {"status": {"conditions": [condition("Denied")]}}
+    approved, denied = {"status": {"conditions": [condition("Approved")]}}, {
+        "status": {"conditions": [condition("Denied")]}}
     path = f"{CSRS}/honest"
-    for by, want in (("requester", 403), ("alice", 403), ("n1", 403), ("issuer", 403), ("approver", 403), ("editor", 403)):
-        yield Ask(f"approved by {by} by merge patch", by, "PATCH", f"{path}/approval", approved, type="merge", want=want, unchanged=path)
-    yield Ask("approved by PUT", "approver", "PUT", f"{path}/approval", {**csr("honest", request), **approved}, unchanged=path)
-    yield Ask("approved by strategic patch", "approver", "PATCH", f"{path}/approval", approved, type="strategic", unchanged=path)
-    yield Ask("approved by JSON patch", "approver", "PATCH", f"{path}/approval", [{"op": "add", "path": "/status/conditions",
+    for by, want in (("requester", 403), ("alice", 403), ("n1", 403), ("issuer", 403), ("approver", 403),
+                     ("editor", 403)):
+        yield Ask(f"approved by {by} by merge patch", by, "PATCH", f"{path}/approval", approved, type="merge",
+                  want=want, unchanged=path)
+    yield Ask("approved by PUT", "approver", "PUT", f"{path}/approval", {**csr("honest", request), **approved},
+              unchanged=path)
+    yield Ask("approved by strategic patch", "approver", "PATCH", f"{path}/approval", approved, type="strategic",
+              unchanged=path)
+    yield Ask("approved by JSON patch", "approver", "PATCH", f"{path}/approval",
+              [{"op": "add", "path": "/status/conditions",
         "value": [condition("Approved")]}], type="jsonpatch", unchanged=path)
     yield Ask("approved by apply", "approver", "PATCH", f"{path}/approval?fieldManager=x",
         {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest",
@@ -89,13 +104,17 @@ def approval(cluster, request):
     yield Ask("denied", "approver", "PATCH", f"{path}/approval", denied, type="merge", unchanged=path)
     yield Ask("approval says why it is refused", "approver", "PATCH", f"{path}/approval", approved, type="merge",
               says=f'user not permitted to approve requests with signerName \\"{CLIENT}\\"')
-    yield Ask("a certificate put in by somebody who may write the status", "issuer", "PATCH", f"{path}/status", {"status": {"certificate": request}},
+    yield Ask("a certificate put in by somebody who may write the status", "issuer", "PATCH", f"{path}/status",
+              {"status": {"certificate": request}},
         type="merge", unchanged=path)
-    yield Ask("a certificate put in by PUT", "issuer", "PUT", f"{path}/status", {**csr("honest", request), "status": {"certificate": request}},
+    yield Ask("a certificate put in by PUT", "issuer", "PUT", f"{path}/status",
+              {**csr("honest", request), "status": {"certificate": request}},
         unchanged=path)
-    yield Ask("signing says why it is refused", "issuer", "PATCH", f"{path}/status", {"status": {"certificate": request}}, type="merge",
+    yield Ask("signing says why it is refused", "issuer", "PATCH", f"{path}/status",
+              {"status": {"certificate": request}}, type="merge",
               says=f'user not permitted to sign requests with signerName \\"{CLIENT}\\"')
-    for name, method, sub, kind in (("by the main resource", "PATCH", "", "merge"), ("by PUT of the main resource", "PUT", "", "json"),
+    for name, method, sub, kind in (("by the main resource", "PATCH", "", "merge"),
+                                    ("by PUT of the main resource", "PUT", "", "json"),
             ("by its status", "PATCH", "/status", "merge")):
         def ignored(cluster, method=method, sub=sub, kind=kind):
             body = {**csr("honest", request), **approved} if method == "PUT" else approved
@@ -116,21 +135,27 @@ def approval(cluster, request):
 
     def by_approval(cluster):
         cluster.admin.create(CSRS, csr("two-steps", request))
-        cluster.ask("admin", "PATCH", f"{CSRS}/two-steps/approval", json.dumps({"status": {"certificate": request}}).encode(),
+        cluster.ask("admin", "PATCH", f"{CSRS}/two-steps/approval",
+                    json.dumps({"status": {"certificate": request}}).encode(),
             {"Content-Type": "application/merge-patch+json"})
         status = cluster.admin.get(f"{CSRS}/two-steps").get("status", {})
         return json.dumps(status) if "certificate" in status else None
     yield Act("a certificate put in by the approval", by_approval)
-    yield Ask("approved and denied at once", "admin", "PATCH", f"{path}/approval", {"status": {"conditions": [condition("Approved"),
+    yield Ask("approved and denied at once", "admin", "PATCH", f"{path}/approval",
+              {"status": {"conditions": [condition("Approved"),
         condition("Denied")]}}, type="merge", want=422, unchanged=path)
     yield Ask("approved with a status that is not True", "admin", "PATCH", f"{path}/approval",
         {"status": {"conditions": [condition("Approved", "False")]}}, type="merge", want=422, unchanged=path)
-    yield Ask("approved twice", "admin", "PATCH", f"{path}/approval", {"status": {"conditions": [condition("Approved"), condition("Approved")]}},
+    yield Ask("approved twice", "admin", "PATCH", f"{path}/approval",
+              {"status": {"conditions": [condition("Approved"), condition("Approved")]}},
         type="merge", want=422, unchanged=path)
-    headers = cluster.authority.chain.read_bytes().replace(b"CERTIFICATE-----\n", b"CERTIFICATE-----\nProc-Type: 4,ENCRYPTED\n\n", 1)
-    yield Ask("a certificate with headers", "admin", "PATCH", f"{path}/status", {"status": {"certificate": encoded(headers)}}, type="merge", want=422,
+    headers = cluster.authority.chain.read_bytes().replace(b"CERTIFICATE-----\n",
+                                                           b"CERTIFICATE-----\nProc-Type: 4,ENCRYPTED\n\n", 1)
+    yield Ask("a certificate with headers", "admin", "PATCH", f"{path}/status",
+              {"status": {"certificate": encoded(headers)}}, type="merge", want=422,
         unchanged=path)
-    yield Ask("a certificate that is none", "admin", "PATCH", f"{path}/status", {"status": {"certificate": encoded(b"no certificate")}}, type="merge",
+    yield Ask("a certificate that is none", "admin", "PATCH", f"{path}/status",
+              {"status": {"certificate": encoded(b"no certificate")}}, type="merge",
         want=422, unchanged=path)
 
 
@@ -145,8 +170,10 @@ def requests(cluster, request):
         yield asked(f"a master, asked for by {by}", 403, by=by, request=masters)
     yield asked("a master among other groups", 403, request=both)
     yield Ask("a refused master is told why", "requester", "POST", CSRS, csr("taken", masters),
-              says="use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed", absent=f"{CSRS}/taken")
-    yield Ask("a master by apply", "requester", "PATCH", f"{CSRS}/taken?fieldManager=x", csr("taken", masters), type="apply", absent=f"{CSRS}/taken")
+              says="use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed",
+              absent=f"{CSRS}/taken")
+    yield Ask("a master by apply", "requester", "PATCH", f"{CSRS}/taken?fieldManager=x", csr("taken", masters),
+              type="apply", absent=f"{CSRS}/taken")
     yield Ask("a master, only tried", "requester", "POST", f"{CSRS}?dryRun=All", csr("taken", masters))
     yield asked("no signer", 422, signer="")
     yield asked("a signer without a domain", 422, signer="mine")
@@ -167,7 +194,8 @@ def requests(cluster, request):
     yield asked("a request of 1 MB of nothing", 422, request=encoded(large))
     yield Ask("requests by alice", "alice", "GET", CSRS)
     yield Ask("all requests deleted by their requester", "requester", "DELETE", CSRS, unchanged=f"{CSRS}/honest")
-    yield Ask("a request of another version", "requester", "POST", "/apis/certificates.k8s.io/v1beta1/certificatesigningrequests",
+    yield Ask("a request of another version", "requester", "POST",
+              "/apis/certificates.k8s.io/v1beta1/certificatesigningrequests",
         csr("taken", request), want=(403, 404), absent=f"{CSRS}/taken")
 
 
@@ -177,12 +205,16 @@ def serving(cluster):
     names = "subjectAltName=IP:127.0.0.1,DNS:localhost\n"
     good, other = "/O=system:nodes/CN=system:node:n1", "/O=system:nodes/CN=system:node:n2"
     asked = {
-        "another node, by a node": ("n1", other, names, SERVING, usages), "a node, by a user": ("requester", good, names, SERVING, usages),
-        "a node that is not there, by a user": ("requester", "/O=system:nodes/CN=system:node:n9", names, SERVING, usages),
-        "no group": ("n1", "/CN=system:node:n1", names, SERVING, usages), "another group": ("n1", "/O=system:masters/CN=system:node:n1", names,
+        "another node, by a node": ("n1", other, names, SERVING, usages),
+        "a node, by a user": ("requester", good, names, SERVING, usages),
+        "a node that is not there, by a user": ("requester", "/O=system:nodes/CN=system:node:n9", names, SERVING,
+                                                usages),
+        "no group": ("n1", "/CN=system:node:n1", names, SERVING, usages),
+        "another group": ("n1", "/O=system:masters/CN=system:node:n1", names,
             SERVING, usages),
         "two groups": ("n1", "/O=system:nodes/O=system:masters/CN=system:node:n1", names, SERVING, usages),
-        "another name": ("n1", "/O=system:nodes/CN=kubernetes-admin", names, SERVING, usages), "no names": ("n1", good, "", SERVING, usages),
+        "another name": ("n1", "/O=system:nodes/CN=kubernetes-admin", names, SERVING, usages),
+        "no names": ("n1", good, "", SERVING, usages),
         "the usage of clients": ("n1", good, names, SERVING, ["digital signature", "client auth"]),
         "the usages of both": ("n1", good, names, SERVING, ["digital signature", "server auth", "client auth"]),
         "the usage of authorities": ("n1", good, names, SERVING, [*usages, "cert sign"]),
@@ -190,16 +222,22 @@ def serving(cluster):
         "an address on the web": ("n1", good, "subjectAltName=URI:https://x/,IP:127.0.0.1\n", SERVING, usages),
         "a client's certificate of another node": ("n1", other, "", KUBELET, CLIENT_USAGES)}
     for number, (name, (by, subject, extensions, signer, wanted)) in enumerate(asked.items()):
-        code, answer = cluster.json(by, "POST", CSRS, csr(f"serving-{number}", encoded(shop.request(subject, extensions=extensions)), signer, wanted))
+        code, answer = cluster.json(by, "POST", CSRS,
+                                    csr(f"serving-{number}", encoded(shop.request(subject, extensions=extensions)),
+                                        signer, wanted))
         assert code in (201, 403, 422), answer
-    code, answer = cluster.json("n1", "POST", CSRS, csr("serving-good", encoded(shop.request(good, extensions=names)), SERVING, usages))
+    code, answer = cluster.json("n1", "POST", CSRS,
+                                csr("serving-good", encoded(shop.request(good, extensions=names)), SERVING, usages))
     assert code == 201, answer
-    signed = wait_for("the certificate of n1", lambda: cluster.admin.get(f"{CSRS}/serving-good").get("status", {}).get("certificate"))
+    signed = wait_for("the certificate of n1",
+                      lambda: cluster.admin.get(f"{CSRS}/serving-good").get("status", {}).get("certificate"))
 
     def unsigned(number):
         def act(cluster):
             status = (cluster.admin.find(f"{CSRS}/serving-{number}") or {}).get("status", {})
-            return json.dumps(status) if "certificate" in status or any(each["type"] == "Approved" for each in status.get("conditions", [])) else None
+            return json.dumps(status) if "certificate" in status or any(each["type"] == "Approved"
+                                                                        for each in status.get(
+                                                                            "conditions", [])) else None
         return act
     for number, name in enumerate(asked):
         yield Act(f"signed unseen: {name}", unsigned(number))
@@ -207,7 +245,8 @@ def serving(cluster):
     chain.write_bytes(base64.b64decode(signed))
     cluster.show("a server's certificate", Certificate(chain, shop.key))
     for path in ("/api/v1/nodes/n1", "/api/v1/pods?fieldSelector=spec.nodeName%3Dn1", "/version"):
-        yield Ask(f"a node's serving certificate as a client's: {path}", "a server's certificate", "GET", path, want=401)
+        yield Ask(f"a node's serving certificate as a client's: {path}", "a server's certificate", "GET", path,
+                  want=401)
 
 
 def attempts(cluster):

@@ -15,7 +15,9 @@ LOG = f"{OURS}/pods/talker/log"
 
 
 def head(target, close=False):
-    return f"GET {target} HTTP/1.1\r\nHost: x\r\n{'Connection: close' + chr(13) + chr(10) if close else ''}\r\n".encode()
+    return (
+        f"GET {target} HTTP/1.1\r\nHost: x\r\n{'Connection: close' + chr(13) + chr(10) if close else ''}\r\n".encode()
+    )
 
 
 def deaf(cluster, target, count, by="admin"):
@@ -74,7 +76,8 @@ def many_watches(cluster):
     """A hundred watches of one client, closed without a word: the server forgets them."""
     def watches():
         text = cluster.admin.get("/metrics")
-        return float(next(line.split()[1] for line in text.splitlines() if line.startswith("apiserver_longrunning_requests ")))
+        return float(next(line.split()[1] for line in text.splitlines()
+                          if line.startswith("apiserver_longrunning_requests ")))
     opened = deaf(cluster, f"{MAPS}?watch=1", 100, "pod-admin")
     try:
         wait_for("the watches", lambda: watches() >= 90)
@@ -98,14 +101,20 @@ def ends_by_itself(cluster):
     begun = time.monotonic()
     with cluster.open("pod-admin") as connection:
         seen = exchange(connection, head(f"{MAPS}?watch=1&timeoutSeconds=1", close=True))
-    return None if seen.codes == (200,) and seen.ended and time.monotonic() - begun < 15 else f"{seen.codes} after {time.monotonic() - begun:.1f} s"
+    return (
+        None
+        if seen.codes == (200,) and seen.ended and time.monotonic() - begun < 15
+        else f"{seen.codes} after {time.monotonic() - begun:.1f} s"
+    )
 
 
 def second_request_behind_a_watch(cluster):
     """A request sent behind a watch waits until the watch ends; its answer is not mixed into the stream."""
     with cluster.open("pod-admin") as connection:
         seen = exchange(connection, head(f"{MAPS}?watch=1&timeoutSeconds=1") + head("/version", close=True))
-    return None if seen.codes == (200, 200) and seen.text.index('"gitVersion"') > seen.text.index("0\r\n\r\n") else f"{seen.codes} {shown(seen.text)}"
+    return None if seen.codes == (200,
+                                  200) and seen.text.index('"gitVersion"') > seen.text.index(
+                                      "0\r\n\r\n") else f"{seen.codes} {shown(seen.text)}"
 
 
 def reset(cluster):
@@ -121,12 +130,14 @@ def reset(cluster):
 def delete_apart(cluster, path):
     """On a connection of its own, since a thread asks."""
     with cluster.open("admin") as connection:
-        exchange(connection, f"DELETE {path}?gracePeriodSeconds=0 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        exchange(connection,
+                 f"DELETE {path}?gracePeriodSeconds=0 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
 
 
 def deleted_while_followed(cluster):
     """The log of a pod that goes: its stream ends."""
-    cluster.admin.create(f"{OURS}/pods", pod("passing", ["sh", "-c", "echo here; exec tail -f /dev/null"], nodeName="n3"))
+    cluster.admin.create(f"{OURS}/pods",
+                         pod("passing", ["sh", "-c", "echo here; exec tail -f /dev/null"], nodeName="n3"))
     wait_for("the pod", lambda: cluster.admin.pod_phases("ours").get("passing") == "Running")
     with cluster.open("log-reader") as connection:
         connection.sendall(head(f"{OURS}/pods/passing/log?follow=true", close=True))
@@ -137,7 +148,9 @@ def deleted_while_followed(cluster):
 
 
 def grows_little(begin, most):
-    """While `begin(cluster)` leaves connections that read nothing, server and agent grow by `most` bytes at most, and a node is served within 15 s."""
+    """While `begin(cluster)` leaves connections that read nothing, server and agent grow by `most` bytes at most, and a
+    node is served within 15 s.
+    """
     def act(cluster):
         watched = (cluster.server, cluster.agent)
         before, opened = resident(*watched), begin(cluster)
@@ -158,7 +171,9 @@ def grows_little(begin, most):
 def deaf_listers(cluster):
     """100 lists of 3 MB: 300 MB if all of them waited."""
     for number in range(3):
-        cluster.admin.create(MAPS, {"metadata": {"name": f"large-{number}", "labels": {"large": ""}}, "data": {"a": "x" * 1_000_000}})
+        cluster.admin.create(MAPS,
+                             {"metadata": {"name": f"large-{number}", "labels": {"large": ""}},
+                              "data": {"a": "x" * 1_000_000}})
     return deaf(cluster, f"{MAPS}?labelSelector=large", 100, "pod-admin")
 
 

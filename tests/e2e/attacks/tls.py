@@ -63,13 +63,21 @@ def no_hello_back(data):
 
 
 def renegotiation(cluster):
-    """`openssl s_client` requests it when it reads a line with R; a client's request is refused by a warning, or the connection ends."""
-    done = subprocess.run(["openssl", "s_client", "-connect", f"{cluster.host}:{cluster.port}", "-tls1_2", "-CAfile", str(cluster.authority.chain)],
-                          input=b"R\nGET /version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", capture_output=True, timeout=20, check=False)
+    """`openssl s_client` requests it when it reads a line with R; a client's request is refused by a warning, or the
+    connection ends.
+    """
+    done = subprocess.run(["openssl", "s_client", "-connect", f"{cluster.host}:{cluster.port}", "-tls1_2", "-CAfile",
+                           str(cluster.authority.chain)],
+                          input=b"R\nGET /version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+                          capture_output=True, timeout=20, check=False)
     text = (done.stdout + done.stderr).decode(errors="replace")
     if "RENEGOTIATING" not in text:
         return f"renegotiation was not tried: {text[-300:]}"
-    return f"a second handshake was made: {text[-300:]}" if "HTTP/1.1 200" in text and "no renegotiation" not in text else None
+    return (
+        f"a second handshake was made: {text[-300:]}"
+        if "HTTP/1.1 200" in text and "no renegotiation" not in text
+        else None
+    )
 
 
 def early_data(cluster):
@@ -80,7 +88,8 @@ def early_data(cluster):
         session = connection.session
     if session is None:
         return None
-    shown = subprocess.run(["openssl", "s_client", "-connect", f"{cluster.host}:{cluster.port}", "-CAfile", str(cluster.authority.chain)], input=b"",
+    shown = subprocess.run(["openssl", "s_client", "-connect", f"{cluster.host}:{cluster.port}", "-CAfile",
+                            str(cluster.authority.chain)], input=b"",
         capture_output=True, timeout=20, check=False)
     text = shown.stdout.decode(errors="replace")
     return "early data is offered" if "Max Early Data: 0" not in text and "Max Early Data" in text else None
@@ -97,9 +106,11 @@ def resumed_as_another(cluster):
         return None
     other = trusting(cluster)
     try:
-        with socket.create_connection((cluster.host, cluster.port), timeout=10) as plain, other.wrap_socket(plain, server_hostname=cluster.host,
+        with socket.create_connection((cluster.host, cluster.port),
+                                      timeout=10) as plain, other.wrap_socket(plain, server_hostname=cluster.host,
                 session=session) as second:
-            seen = exchange(second, f"GET {THEIRS}/secrets/hidden HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+            seen = exchange(second,
+                            f"GET {THEIRS}/secrets/hidden HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
         return None if seen.codes == (403,) else f"{seen.codes}"
     except ValueError:
         return None  # Python does not resume a session of another context
@@ -110,7 +121,8 @@ def server_is_not(change):
     def act(cluster):
         context, name = change(cluster)
         try:
-            with socket.create_connection((cluster.host, cluster.port), timeout=10) as plain, context.wrap_socket(plain, server_hostname=name):
+            with socket.create_connection((cluster.host, cluster.port),
+                                          timeout=10) as plain, context.wrap_socket(plain, server_hostname=name):
                 return "the client was content"
         except ssl.SSLCertVerificationError:
             return None
@@ -126,14 +138,17 @@ def chain_of_clients(cluster):
     shop, last = cluster.workshop, cluster.authority
     pem = b""
     for number in range(12):
-        last = shop.sign(f"/CN=level {number}", last, extensions="basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign\n", key=shop.key)
+        last = shop.sign(f"/CN=level {number}", last,
+                         extensions="basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign\n", key=shop.key)
         pem = last.chain.read_bytes() + pem
     leaf = shop.sign("/CN=alice", last)
     leaf.chain.write_bytes(leaf.chain.read_bytes() + pem * 8)
     try:
-        with socket.create_connection((cluster.host, cluster.port), timeout=10) as plain, leaf.context(cluster.authority.chain).wrap_socket(plain,
+        with socket.create_connection((cluster.host, cluster.port),
+                                      timeout=10) as plain, leaf.context(cluster.authority.chain).wrap_socket(plain,
                 server_hostname=cluster.host) as connection:
-            seen = exchange(connection, f"GET {THEIRS}/secrets/hidden HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+            seen = exchange(connection,
+                            f"GET {THEIRS}/secrets/hidden HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
         return None if seen.codes in ((), (401,), (403,)) else f"{seen.codes}"
     except (ssl.SSLError, ConnectionError):
         return None
@@ -142,7 +157,8 @@ def chain_of_clients(cluster):
 def attempts(_):
     old = ("ALERT_PROTOCOL_VERSION", "alert protocol version", "UNSUPPORTED_PROTOCOL", "WRONG_VERSION_NUMBER")
     none = ("HANDSHAKE_FAILURE", "handshake failure", "alert insufficient security", "INSUFFICIENT_SECURITY")
-    rows = [Act("TLS 1.0", refused_with(limited(ssl.TLSVersion.TLSv1), old)), Act("TLS 1.1", refused_with(limited(ssl.TLSVersion.TLSv1_1), old)),
+    rows = [Act("TLS 1.0", refused_with(limited(ssl.TLSVersion.TLSv1), old)),
+            Act("TLS 1.1", refused_with(limited(ssl.TLSVersion.TLSv1_1), old)),
             Act("SSL 3.0", no_hello_back(hello_of(0x0300))), Act("TLS 1.0 by hand", no_hello_back(hello_of(0x0301))),
             Act("TLS 1.1 by hand", no_hello_back(hello_of(0x0302))),
             Act("TLS 1.2 with weak ciphers by hand", no_hello_back(hello_of(0x0303))),
@@ -151,13 +167,16 @@ def attempts(_):
     for name, ciphers in (("no encryption", "eNULL"), ("nobody's certificate", "aNULL"), ("a key of RSA", "kRSA"),
             ("CBC with SHA-1", "ECDHE-RSA-AES128-SHA")):
         rows.append(Act(f"a cipher with {name}", refused_with(weak(ciphers), none)))
-    rows += [Act("renegotiation", renegotiation), Act("early data", early_data), Act("a session resumed by another", resumed_as_another),
+    rows += [Act("renegotiation", renegotiation), Act("early data", early_data),
+             Act("a session resumed by another", resumed_as_another),
              Act("a record of 64 KiB", no_hello_back(struct.pack("!BHH", HANDSHAKE, 0x0301, 0xFFFF) + bytes(65_535))),
              Act("a hello longer than any", no_hello_back((struct.pack("!BHH", HANDSHAKE, 0x0301,
                  16_384) + b"\x01\xff\xff\xff" + bytes(16_380)) * 20)),
-             Act("a record of data before any handshake", no_hello_back(struct.pack("!BHH", 0x17, 0x0303, 5) + b"hello")),
+             Act("a record of data before any handshake",
+                 no_hello_back(struct.pack("!BHH", 0x17, 0x0303, 5) + b"hello")),
              Act("an alert before any handshake", no_hello_back(struct.pack("!BHH", ALERT, 0x0303, 2) + b"\x02\x28")),
-             Act("a heartbeat that asks for more than it brings", no_hello_back(struct.pack("!BHH", 0x18, 0x0302, 3) + b"\x01\x40\x00")),
+             Act("a heartbeat that asks for more than it brings",
+                 no_hello_back(struct.pack("!BHH", 0x18, 0x0302, 3) + b"\x01\x40\x00")),
              Act("bytes of no protocol", no_hello_back(bytes(range(256)) * 100)),
              Act("a client that trusts another authority", server_is_not(stranger)),
              Act("a client that wants another name", server_is_not(lambda c: (trusting(c), "elsewhere.example"))),

@@ -47,7 +47,8 @@ class Forge:
 
     def signed(self, claims=None, header=None, key=None):
         """Signed as the cluster would, or with another key."""
-        text = self.text({**self.header, **(header or {})}, {**self.claims, **(claims or {})} if not isinstance(claims, bytes) else claims)
+        text = self.text({**self.header, **(header or {})}, {**self.claims, **(claims or {})}
+                         if not isinstance(claims, bytes) else claims)
         return f"{text}.{packed(raw_of_der(openssl('dgst', '-sha256', '-sign', key or self.key, given=text.encode())))}"
 
     def unsigned(self, algorithm, signature=""):
@@ -78,9 +79,13 @@ def forged(forge):
     yield "another account with a good signature of other claims", f"{header}.{forge.cluster.token('app', 'theirs').split('.')[1]}.{signature}"
     yield "signed with a key of its own", forge.signed({"sub": ADMIN}, key=own)
     public = openssl("pkey", "-in", own, "-pubout").decode()
-    yield "with its key in the header", forge.signed({"sub": ADMIN}, {"jwk": {"kty": "EC", "crv": "P-256", "x": "AA", "y": "AA"}, "x5c": [public]},
+    yield "with its key in the header", forge.signed({"sub": ADMIN},
+                                                     {"jwk": {"kty": "EC", "crv": "P-256", "x": "AA", "y": "AA"},
+                                                      "x5c": [public]},
         own)
-    yield "with the address of its key in the header", forge.signed({"sub": ADMIN}, {"jku": "http://127.0.0.1:1/keys", "x5u": "http://127.0.0.1:1/"},
+    yield "with the address of its key in the header", forge.signed({"sub": ADMIN},
+                                                                    {"jku": "http://127.0.0.1:1/keys",
+                                                                     "x5u": "http://127.0.0.1:1/"},
         own)
     yield "a signature of zeros", f"{header}.{payload}.{packed(bytes(64))}"
     order = bytes.fromhex("ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551")
@@ -153,8 +158,10 @@ def in_other_places(forge):
     yield Ask("a token in a cookie", "nobody", "POST", SELF, {}, headers={"Cookie": f"token={forge.good}"})
     yield Ask("a token in X-Auth-Token", "nobody", "POST", SELF, {}, headers={"X-Auth-Token": forge.good})
     yield Ask("a token as the name of a websocket protocol, without a websocket", "nobody", "POST", SELF, {},
-              headers={"Sec-WebSocket-Protocol": f"base64url.bearer.authorization.k8s.io.{packed(forge.good.encode())}"})
-    yield Ask("a token as Basic", "nobody", "POST", SELF, {}, headers={"Authorization": "Basic " + packed(f"x:{forge.good}".encode())},
+              headers={
+                  "Sec-WebSocket-Protocol": f"base64url.bearer.authorization.k8s.io.{packed(forge.good.encode())}"})
+    yield Ask("a token as Basic", "nobody", "POST", SELF, {},
+              headers={"Authorization": "Basic " + packed(f"x:{forge.good}".encode())},
         want=(401, 403))
 
 
@@ -163,23 +170,31 @@ def who_may_have_one(forge):
     for by, path in (("alice", app), ("creator", app), ("token-maker", f"{OURS}/serviceaccounts/spare/token"),
             ("token-maker", f"{THEIRS}/serviceaccounts/app/token"),
                      ("nobody", app), ("role-writer", app)):
-        yield Ask(f"{by} asks for a token of {path.split('/')[-4]}/{path.split('/')[-2]}", by, "POST", path, {"spec": {}}, hides='"token":"ey')
-    for seconds, want in ((1, 422), (599, 422), (-1, 422), (2 ** 33, 422), (2 ** 63 - 1, 422), (2 ** 63, 400), (1e30, 400)):
-        yield Ask(f"a token for {seconds} seconds", "token-maker", "POST", app, {"spec": {"expirationSeconds": seconds}}, want=want,
+        yield Ask(f"{by} asks for a token of {path.split('/')[-4]}/{path.split('/')[-2]}", by, "POST", path,
+                  {"spec": {}}, hides='"token":"ey')
+    for seconds, want in ((1, 422), (599, 422), (-1, 422), (2 ** 33, 422), (2 ** 63 - 1, 422), (2 ** 63, 400),
+                          (1e30, 400)):
+        yield Ask(f"a token for {seconds} seconds", "token-maker", "POST", app,
+                  {"spec": {"expirationSeconds": seconds}}, want=want,
             hides='"token":"ey')
     forge.cluster.bear("ours/app", forge.good)
     yield Ask("the token of an account without rights", "ours/app", "GET", f"{THEIRS}/secrets/hidden")
     yield Ask("a token bound to a pod of another account", "token-maker", "POST", app,
-              lambda c: {"spec": {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "talker" if c.agent else "missing"}}},
+              lambda c: {"spec": {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "talker" if c.agent
+                                                     else "missing"}}},
               want=(400, 404), hides='"token":"ey')
     yield Ask("a token bound to a pod of another namespace", "token-maker", "POST", app,
-              {"spec": {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "other"}}}, want=404, hides='"token":"ey')
+              {"spec": {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "other"}}}, want=404,
+              hides='"token":"ey')
     yield Ask("a token bound to a uid that is not the pod's", "token-maker", "POST", app,
-              {"spec": {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "on-n1", "uid": "1"}}}, want=409, hides='"token":"ey')
+              {"spec": {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1", "name": "on-n1", "uid": "1"}}}, want=409,
+              hides='"token":"ey')
     yield Ask("a token bound to a kind that binds nothing", "token-maker", "POST", app,
-              {"spec": {"boundObjectRef": {"kind": "ConfigMap", "apiVersion": "v1", "name": "settings"}}}, want=(400, 422), hides='"token":"ey')
+              {"spec": {"boundObjectRef": {"kind": "ConfigMap", "apiVersion": "v1", "name": "settings"}}},
+              want=(400, 422), hides='"token":"ey')
     yield Ask("a token that names another subject", "token-maker", "POST", app,
-              {"metadata": {"name": "spare", "namespace": "theirs"}, "spec": {}, "status": {"token": "mine"}}, want=(201, 400, 403, 409, 422),
+              {"metadata": {"name": "spare", "namespace": "theirs"}, "spec": {}, "status": {"token": "mine"}},
+              want=(201, 400, 403, 409, 422),
               hides=("mine", "theirs"))
 
 
@@ -204,22 +219,31 @@ def reviewed(forge):
 
 
 def verification_pages():
-    """The pages by which others verify tokens: for service accounts and administrators, without the private key, and with no word of the client's."""
+    """The pages by which others verify tokens: for service accounts and administrators, without the private key, and
+    with no word of the client's.
+    """
     pages = ("/.well-known/openid-configuration", "/openid/v1/jwks")
     for path in pages:
         for by, want in (("nobody", (401, 403)), ("alice", 403), ("getter", 403), ("n1", 403), ("role-writer", 403)):
             yield Ask(f"{path} as {by}", by, "GET", path, want=want, hides=("jwks_uri", "kty"))
         yield Ask(f"{path} as an account", "ours/app", "GET", path, want=200, hides=('"d":', "PRIVATE"))
         for method in ("POST", "PUT", "PATCH", "DELETE"):
-            yield Ask(f"{method} {path} as an account", "ours/app", method, path, {}, want=(403, 405), hides=("jwks_uri", "kty"))
-        for name, headers in (("Host", {"Host": "evil.example"}), ("X-Forwarded-Host", {"X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "http"}),
+            yield Ask(f"{method} {path} as an account", "ours/app", method, path, {}, want=(403, 405),
+                      hides=("jwks_uri", "kty"))
+        for name, headers in (("Host", {"Host": "evil.example"}),
+                              ("X-Forwarded-Host", {"X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "http"}),
                               ("Forwarded", {"Forwarded": "host=evil.example;proto=http"})):
-            yield Ask(f"{path} with {name} of another site", "ours/app", "GET", path, headers=headers, want=(200, 400, 403), hides="evil.example")
-        for tail in ("/../../../api/v1/namespaces/theirs/secrets/hidden", "/..%2f..%2f..%2fmetrics", "%2f..%2f..%2fmetrics", "/%2e%2e/%2e%2e/%2e%2e/metrics", ";/../../metrics", "/x",
+            yield Ask(f"{path} with {name} of another site", "ours/app", "GET", path, headers=headers,
+                      want=(200, 400, 403), hides="evil.example")
+        for tail in ("/../../../api/v1/namespaces/theirs/secrets/hidden", "/..%2f..%2f..%2fmetrics",
+                     "%2f..%2f..%2fmetrics", "/%2e%2e/%2e%2e/%2e%2e/metrics", ";/../../metrics", "/x",
                      "%00"):
-            yield Ask(f"{path}{tail}", "ours/app", "GET", path + tail, want=(400, 403, 404), hides=("# TYPE", '"kind":"Secret"'))
-    yield Ask("the page of keys with a letter encoded, without the right", "getter", "GET", "/%6fpenid/v1/jwks", hides="kty")
-    for path in ("/.well-known/../metrics", "/.well-known/%2e%2e/metrics", "/.WELL-KNOWN/openid-configuration", "/openid/v1", "/openid/v1/../../metrics", "/openid/v2/jwks",
+            yield Ask(f"{path}{tail}", "ours/app", "GET", path + tail, want=(400, 403, 404),
+                      hides=("# TYPE", '"kind":"Secret"'))
+    yield Ask("the page of keys with a letter encoded, without the right", "getter", "GET", "/%6fpenid/v1/jwks",
+              hides="kty")
+    for path in ("/.well-known/../metrics", "/.well-known/%2e%2e/metrics", "/.WELL-KNOWN/openid-configuration",
+                 "/openid/v1", "/openid/v1/../../metrics", "/openid/v2/jwks",
                  "//openid/v1/jwks", "/.well-known/openid-configuration?x=/../../metrics"):
         want = (200, 400) if "?" in path else (400, 403, 404)
         yield Ask(f"beside the pages of keys: {path}", "ours/app", "GET", path, want=want, hides=("# TYPE",))
@@ -233,7 +257,8 @@ def attempts(cluster):
 
     def good(cluster):
         _, review = cluster.json("ours/app", "POST", SELF, {})
-        return None if review["status"]["userInfo"]["username"] == "system:serviceaccount:ours:app" else json.dumps(review)
+        return None if review["status"]["userInfo"]["username"] == "system:serviceaccount:ours:app" else json.dumps(
+            review)
     assert len({forge.good, forge.signed()}) == 2
     cluster.bear("ours/app", forge.signed())
     rows += [*in_other_places(forge), *who_may_have_one(forge), *reviewed(forge), *verification_pages(),

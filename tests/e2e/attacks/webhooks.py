@@ -13,25 +13,30 @@ SELECT = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "
 
 
 def config_map(name):
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": {"hooked": "yes"}}, "data": {"a": "1"}}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": {"hooked": "yes"}},
+            "data": {"a": "1"}}
 
 
 def furnish(cluster):
     for who in (KEEPER, READER):
         cluster.show(who, cluster.signed(f"/CN={who}"))
-    cluster.grant(KEEPER, "ours", [rule("", "configmaps services pods", "*"), rule("admissionregistration.k8s.io", "*", "*")])
+    cluster.grant(KEEPER, "ours",
+                  [rule("", "configmaps services pods", "*"), rule("admissionregistration.k8s.io", "*", "*")])
     cluster.grant(READER, None, [rule("admissionregistration.k8s.io", "*", "get list watch")])
     return WebhookServer(cluster.folder / "hooks")  # its threads end with this process
 
 
 def strangers(hooks):
-    """Only who may write configurations chooses addresses: they are of the cluster, so a grant in a namespace is none."""
+    """Only who may write configurations chooses addresses: they are of the cluster, so a grant in a namespace is
+    none.
+    """
     inside = "https://169.254.169.254/latest/meta-data"
     for who in ("nobody", "alice", "n1", "creator", "role-writer", KEEPER, READER):
         for phase, path in (("mutating", MUTATING), ("validating", VALIDATING)):
             body = hooks.configuration(phase, "taken", client={"url": inside})
             yield Ask(f"{who} makes a {phase} one", who, "POST", path, body, want=(401, 403), absent=f"{path}/taken")
-            yield Ask(f"{who} applies a {phase} one", who, "PATCH", f"{path}/taken?fieldManager=x", body, type="apply", want=(401, 403),
+            yield Ask(f"{who} applies a {phase} one", who, "PATCH", f"{path}/taken?fieldManager=x", body, type="apply",
+                      want=(401, 403),
                       absent=f"{path}/taken")
             yield Ask(f"{who} removes all {phase} ones", who, "DELETE", path, want=(401, 403))
 
@@ -39,35 +44,47 @@ def strangers(hooks):
 def addresses(hooks):
     """Configurations that are refused even from an administrator."""
     for name, client in {
-        "plain HTTP": {"url": "http://127.0.0.1/"}, "a file": {"url": "file:///etc/passwd"}, "credentials": {"url": "https://a:b@127.0.0.1/"},
-        "a query": {"url": "https://127.0.0.1/?a=b"}, "a header": {"url": "https://127.0.0.1/ HTTP/1.1\r\nX: y"}, "no host": {"url": "https:///a"},
+        "plain HTTP": {"url": "http://127.0.0.1/"}, "a file": {"url": "file:///etc/passwd"},
+        "credentials": {"url": "https://a:b@127.0.0.1/"},
+        "a query": {"url": "https://127.0.0.1/?a=b"}, "a header": {"url": "https://127.0.0.1/ HTTP/1.1\r\nX: y"},
+        "no host": {"url": "https:///a"},
         "nothing": {}, "a path that leaves": {"service": {"namespace": "a", "name": "b", "path": "/../x"}},
         "a path with a query": {"service": {"namespace": "a", "name": "b", "path": "/a?b=c"}},
     }.items():
-        yield Ask(f"an address with {name}", "admin", "POST", VALIDATING, hooks.configuration("validating", "taken", client=client), want=422,
+        yield Ask(f"an address with {name}", "admin", "POST", VALIDATING,
+                  hooks.configuration("validating", "taken", client=client), want=422,
                   absent=f"{VALIDATING}/taken")
     for name, expression, says in (
-        ("of a function that is not there", "'a'.nothing() == ''", "undeclared reference to 'nothing'"), ("that is deep", "(" * 20_000, "recursion limit exceeded"),
-        ("that is wide", "object" + ".a" * 40_000, "max recursion depth exceeded"), ("that is long", "true" + " " * 200_000 + "|| true", "exceeds limit"),
-        ("with a pattern that explodes", "'a'.matches('((((a{100}){100}){100}){100})')", "invalid matches argument"), ("of no bool", "object.a", "must evaluate to bool"),
+        ("of a function that is not there", "'a'.nothing() == ''", "undeclared reference to 'nothing'"),
+        ("that is deep", "(" * 20_000, "recursion limit exceeded"),
+        ("that is wide", "object" + ".a" * 40_000, "max recursion depth exceeded"),
+        ("that is long", "true" + " " * 200_000 + "|| true", "exceeds limit"),
+        ("with a pattern that explodes", "'a'.matches('((((a{100}){100}){100}){100})')", "invalid matches argument"),
+        ("of no bool", "object.a", "must evaluate to bool"),
     ):
-        yield Ask(f"a condition {name}", "admin", "POST", VALIDATING, hooks.configuration("validating", "taken", matchConditions=[
+        yield Ask(f"a condition {name}", "admin", "POST", VALIDATING,
+                  hooks.configuration("validating", "taken", matchConditions=[
             {"name": "a", "expression": expression}]), want=422, says=says, absent=f"{VALIDATING}/taken")
     yield Ask("65 conditions", "admin", "POST", VALIDATING, hooks.configuration("validating", "taken", matchConditions=[
-        {"name": f"c{i}", "expression": "true"} for i in range(65)]), want=422, says="must have at most 64 items", absent=f"{VALIDATING}/taken")
+        {"name": f"c{i}", "expression": "true"} for i in range(65)]), want=422, says="must have at most 64 items",
+              absent=f"{VALIDATING}/taken")
 
 
 def meeting(hooks, name, answer, judge, phase="validating", **more):
-    """One ConfigMap past a webhook that answers so; `judge(code, text, headers asked with)` says what is wrong, or nothing."""
+    """One ConfigMap past a webhook that answers so; `judge(code, text, headers asked with)` says what is wrong, or
+    nothing.
+    """
     def act(cluster):
         key = name.lower().replace(" ", "-").replace(",", "")
         hooks.on(f"/{key}", answer)
-        document = hooks.configuration(phase, key, operations=("CREATE",), objectSelector={"matchLabels": {"meets": key}}, timeoutSeconds=5, **more)
+        document = hooks.configuration(phase, key, operations=("CREATE",),
+                                       objectSelector={"matchLabels": {"meets": key}}, timeoutSeconds=5, **more)
         cluster.admin.create(path_of(document), document)
         try:
             body = config_map(key)
             body["metadata"]["labels"]["meets"] = key
-            code, text = cluster.ask(KEEPER, "POST", MAPS, json.dumps(body).encode(), {"Content-Type": "application/json"})
+            code, text = cluster.ask(KEEPER, "POST", MAPS, json.dumps(body).encode(),
+                                     {"Content-Type": "application/json"})
         finally:
             cluster.admin.delete(f"{path_of(document)}/{key}")
         asked = [headers for path, _, headers in hooks.asked if path == f"/{key}"]
@@ -125,7 +142,10 @@ def bounded_memory(attempt):
 
 def redirected(hooks):
     def answer(_):
-        yield f"HTTP/1.1 307 Temporary Redirect\r\nLocation: {hooks.url('/elsewhere')}\r\nContent-Length: 0\r\n\r\n".encode()
+        yield (
+            f"HTTP/1.1 307 Temporary Redirect\r\nLocation: {hooks.url('/elsewhere')}\r\nContent-Length: 0\r\n\r\n"
+            .encode()
+        )
 
     def judge(code, text, _):
         if "/elsewhere" in hooks.paths():
@@ -157,7 +177,8 @@ def judge_flood(cluster_hooks):
     def act(cluster):
         hooks = cluster_hooks
         hooks.on("/flood", flood)
-        document = hooks.configuration("validating", "flood", operations=("CREATE",), objectSelector={"matchLabels": {"meets": "flood"}})
+        document = hooks.configuration("validating", "flood", operations=("CREATE",),
+                                       objectSelector={"matchLabels": {"meets": "flood"}})
         cluster.admin.create(path_of(document), document)
         try:
             body = config_map("flood")
@@ -184,13 +205,19 @@ def own_server(hooks):
     """A webhook that is this API server: it is refused, not asked in a circle."""
     def act(cluster):
         client = {"url": f"https://{cluster.host}:{cluster.port}{MAPS}", "caBundle": hooks.bundle()}
-        document = hooks.configuration("validating", "circle", client=client, operations=("CREATE",), objectSelector={"matchLabels": {"meets": "circle"}})
+        document = hooks.configuration("validating", "circle", client=client, operations=("CREATE",),
+                                       objectSelector={"matchLabels": {"meets": "circle"}})
         cluster.admin.create(path_of(document), document)
         try:
             body = config_map("circle")
             body["metadata"]["labels"]["meets"] = "circle"
-            code, text = cluster.ask(KEEPER, "POST", MAPS, json.dumps(body).encode(), {"Content-Type": "application/json"})
-            return None if code == 500 and "failed calling webhook" in text and "certificate" not in text else f"{code}: {shown(text)}"
+            code, text = cluster.ask(KEEPER, "POST", MAPS, json.dumps(body).encode(),
+                                     {"Content-Type": "application/json"})
+            return (
+                None
+                if code == 500 and "failed calling webhook" in text and "certificate" not in text
+                else f"{code}: {shown(text)}"
+            )
         finally:
             cluster.admin.delete(f"{path_of(document)}/circle")
     return Act("a webhook that is this server", act)
@@ -212,10 +239,13 @@ def ill_meant(hooks):
     yield bounded_memory(meeting(hooks, "a head without end", endless_head, failed("failed to call webhook")))
     yield meeting(hooks, "an answer that never ends", dripping(hooks), failed("context deadline exceeded"))
     yield meeting(hooks, "deep JSON", nested, failed("received invalid webhook response"))
-    yield meeting(hooks, "an answer to somebody else", lambda review: {"uid": "1", "allowed": True}, failed("expected response.uid"))
+    yield meeting(hooks, "an answer to somebody else", lambda review: {"uid": "1", "allowed": True},
+                  failed("expected response.uid"))
     yield meeting(hooks, "credentials", allow, judge_credentials)
-    yield bounded_memory(meeting(hooks, "a patch that doubles", grown, failed("Internal error occurred"), phase="mutating"))
-    yield meeting(hooks, "a patch that fattens", fat, lambda code, text, _: None if code in (413, 422, 500) else "taken", phase="mutating")
+    yield bounded_memory(meeting(hooks, "a patch that doubles", grown, failed("Internal error occurred"),
+                                 phase="mutating"))
+    yield meeting(hooks, "a patch that fattens", fat, lambda code, text, _: None if code in (413, 422, 500)
+                  else "taken", phase="mutating")
     for name, operation in {
         "another name": {"op": "replace", "path": "/metadata/name", "value": "kube-root-ca.crt"},
         "another namespace": {"op": "replace", "path": "/metadata/namespace", "value": "theirs"},
@@ -223,12 +253,14 @@ def ill_meant(hooks):
     }.items():
         yield meeting(hooks, f"a patch to {name}", lambda review, operation=operation: patch(review, operation),
                       lambda code, text, _: None if code in (400, 500) else "taken", phase="mutating")
-    yield meeting(hooks, "a patch that is no patch", lambda review: {**allow(review), "patchType": "JSONPatch", "patch": "!"},
+    yield meeting(hooks, "a patch that is no patch",
+                  lambda review: {**allow(review), "patchType": "JSONPatch", "patch": "!"},
                   failed("received invalid webhook response"), phase="mutating")
     yield meeting(hooks, "headers in warnings", split_header, lambda code, text, _: None if code == 201 else "refused")
     yield meeting(hooks, "a refusal that says success", lambda review: deny(review, "no", code=200),
                   lambda code, text, _: None if code == 400 else "not 400")
-    yield meeting(hooks, "a code that is none", lambda review: deny(review, "no", code=10 ** 12), lambda code, text, _: None if code == 400 else "not 400")
+    yield meeting(hooks, "a code that is none", lambda review: deny(review, "no", code=10 ** 12), lambda code, text,
+                  _: None if code == 400 else "not 400")
     yield redirected(hooks)
     yield judge_flood(hooks)
     yield own_server(hooks)

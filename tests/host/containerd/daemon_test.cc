@@ -2,15 +2,26 @@
 #include "host/containerd/daemon.h"
 
 #include "base/file.h"
+#include "base/unique_fd.h"
 #include "host/containerd/daemon_config.h"
 #include "host/containerd/own_containerd.h"
 #include "host/containerd/pause_program.h"
+#include "host/containerd/shims.h"
 #include "host/cri/image_service.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstddef>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 namespace spillway::host {
 namespace {
@@ -110,6 +121,80 @@ TEST(UnusedImages, AreThoseThatNoContainerAndNoSandboxHas) {
   };
   EXPECT_THAT(ids(unused_images(images, {"b@sha256:22"}, {"pause:1"})), ElementsAre("sha256:1", "sha256:5"));
   EXPECT_THAT(ids(unused_images(images, {"sha256:5", "a:1"}, {})), ElementsAre("sha256:2", "sha256:3"));
+}
+
+/// A process with the command line of a shim; it lives as long as this object.
+class FakeShim {
+ public:
+  FakeShim(const std::string& socket, const std::string& ns, const std::string& id) {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+    held_.reset(ends[1]);
+    const UniqueFd read(ends[0]);
+    const char* const name = "containerd-shim-runc-v2";
+    pid_ = ::fork();
+    if (pid_ != 0) return;
+    ::dup2(read.get(), STDIN_FILENO);
+    ::execl("/bin/sh", name, "-c", "read line; exit", "-namespace", ns.c_str(), "-id", id.c_str(), "-address",
+            socket.c_str(), nullptr);
+    ::_exit(1);
+  }
+
+  ~FakeShim() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+
+  FakeShim(const FakeShim&) = delete;
+  FakeShim& operator=(const FakeShim&) = delete;
+
+  pid_t pid() const { return pid_; }
+
+  bool has_ended() const { return ::waitpid(pid_, nullptr, WNOHANG) == pid_; }
+
+ private:
+  pid_t pid_ = 0;
+  UniqueFd held_;  // end of the pipe that the shell reads: it waits until this object ends
+};
+
+/// The shims of these places, once there are so many: a child is seen with its own command line a moment later.
+std::vector<Shim> shims_found(const DaemonPlaces& places, std::size_t count) {
+  std::vector<Shim> found;
+  while ((found = find_shims(places)).size() < count) ::sched_yield();
+  return found;
+}
+
+TEST(Shims, AreFoundByTheSocketOfTheirContainerdAndTheNamespace) {
+  const DaemonPlaces places{fmt::format("/tmp/shims-{}/containerd", ::getpid())};
+  const FakeShim foreign(places.socket() + "2", "k8s.io", "foreign");
+  const FakeShim other(places.socket(), "moby", "other");
+  const FakeShim own(places.socket(), "k8s.io", "sandbox");
+  const std::vector<Shim> found = shims_found(places, 1);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].pid, own.pid());
+  EXPECT_EQ(found[0].container, "sandbox");
+}
+
+TEST(Shims, WithoutAContainerAreDoubted) {
+  const std::vector<Shim> shims{{1, 10, "a"}, {2, 20, "b"}};
+  EXPECT_THAT(without_container(shims, {"a", "c"}), ElementsAre(Shim{2, 20, "b"}));
+  EXPECT_THAT(without_container(shims, {"a", "b"}), ElementsAre());
+}
+
+TEST(Shims, AreNotEndedWhereContainerdGivesNoAnswer) {
+  const DaemonPlaces places{fmt::format("/tmp/shims-{}/nowhere", ::getpid())};
+  const FakeShim own(places.socket(), "k8s.io", "sandbox");
+  const auto swept = sweep_shims(places, shims_found(places, 1));
+  EXPECT_FALSE(swept);
+  EXPECT_FALSE(own.has_ended());
+}
+
+TEST(Shims, AreAllEndedWithTheirContainerd) {
+  const DaemonPlaces places{fmt::format("/tmp/shims-{}/ended", ::getpid())};
+  const FakeShim own(places.socket(), "k8s.io", "sandbox");
+  shims_found(places, 1);
+  end_shims(places);
+  EXPECT_TRUE(own.has_ended());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Archives of images: where their files lie, and what of them is stored.
+// Archives of images: the places of their files, and the blobs that are stored.
 #include "base/file.h"
 #include "host/containerd/import_plan.h"
 #include "host/containerd/oci_image.h"
@@ -38,13 +38,13 @@ Result<ImportPlan> plan_of(const Archive& archive, std::string_view name = {}) {
       files,
       [&archive](const std::string& file) -> Result<std::string> {
         const auto found = archive.find(file);
-        if (found == archive.end()) return Error{ErrorCode::kNotFound, "it is missing in the archive", file};
+        if (found == archive.end()) return Error{ErrorCode::kNotFound, "it is missing from the archive", file};
         return found->second;
       },
       name);
 }
 
-/// An OCI archive of one image with one layer.
+/// An OCI archive with one image of one layer.
 Archive oci_archive(const std::string& name_annotation, const std::string& name) {
   const std::string layer = "the layer";
   const std::string config = R"({"rootfs":{"type":"layers"}})";
@@ -179,7 +179,7 @@ TEST(ImportPlan, ListsOfImagesAreBounded) {
   const auto error = [&] { return plan_of({{"manifest.json", api::to_text(images)}, {"c", config}}).error().text(); };
   EXPECT_THAT(error(), HasSubstr("more than 1000 images"));
   images.if_array()->pop_back();
-  EXPECT_THAT(error(), HasSubstr("more than 64 MiB"));
+  EXPECT_THAT(error(), HasSubstr("more than 64Mi"));
 }
 
 TEST(ImportPlan, NamesThatATerminalWouldObeyAreRefused) {

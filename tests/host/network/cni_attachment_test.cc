@@ -34,7 +34,7 @@ class Attachment : public ::testing::Test {
 
   void TearDown() override { std::filesystem::remove_all(folder); }
 
-  /// `act`: what it does besides writing down its name, command and input.
+  /// `act`: further shell commands of the plug-in, which also records its name, command and input.
   void add_plugin(const std::string& name, const std::string& act) {
     const std::filesystem::path file = folder / name;
     std::ofstream(file) << "#!/bin/sh\necho \"" << name << " $CNI_COMMAND $(cat) $CNI_NETNS\" >> " << calls().string()
@@ -115,7 +115,7 @@ TEST_F(Attachment, ALongAnswerIsReadWholeAndAnEndlessOneIsNot) {
   add_plugin("endless", "cat /dev/zero");
   const auto endless = call_plugin({.program = (folder / "endless").string(), .environment = {}, .input = "{}"});
   ASSERT_FALSE(endless);
-  EXPECT_THAT(endless.error().message, HasSubstr("more than"));
+  EXPECT_THAT(endless.error().message, HasSubstr("exceeded"));
 }
 
 TEST_F(Attachment, APluginThatReadsNothingIsStillAnswered) {

@@ -77,7 +77,7 @@ class HealthProbes : public ::testing::Test {
   runtime::Loop loop_;
 };
 
-TEST_F(HealthProbes, TellWhatTheServerSays) {
+TEST_F(HealthProbes, ReportWhatTheServerSays) {
   GrpcServer server(GrpcServer::Health::kServed);
   server.say("shop", true);
   server.say("till", false);
@@ -94,7 +94,7 @@ TEST_F(HealthProbes, KnowAServerWithoutHealth) {
   EXPECT_EQ(ask(server.port()).end, End::kUnimplemented);
 }
 
-TEST_F(HealthProbes, EndInTimeWhereNobodyAnswers) {
+TEST_F(HealthProbes, EndInTimeWithoutAnAnswer) {
   const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;

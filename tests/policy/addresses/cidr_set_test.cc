@@ -15,7 +15,7 @@ api::IpRange range(const std::string& text) {
   return *api::parse_ip_range(text);
 }
 
-/// A bitmap says the same as the runs, whatever is done.
+/// A bitmap and the set of runs agree after any operations.
 TEST(CidrSet, AgreesWithABitmap) {
   Rng rng(11);
   for (int round = 0; round < 200; ++round) {
@@ -25,7 +25,7 @@ TEST(CidrSet, AgreesWithABitmap) {
     std::vector<bool> occupied(kBlocks);
     std::uint64_t next = 0;
     for (int step = 0; step < 60; ++step) {
-      const std::uint64_t bits = rng.below(5);  // the range has one block to all sixteen
+      const std::uint64_t bits = rng.below(5);  // the range has one to sixteen blocks
       const std::uint64_t size = std::uint64_t{1} << bits;
       const std::uint64_t first = rng.below(kBlocks) / size * size;
       const api::IpRange some{nth_block(range("10.244.0.0/20").first, first, 8), 24 - static_cast<int>(bits)};

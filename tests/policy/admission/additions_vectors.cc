@@ -117,7 +117,7 @@ class Additions {
     updates_.if_array()->push_back(std::move(update));
   }
 
-  /// Known pods that count, mirror pods left out; by namespace/name.
+  /// Known pods that count, without mirror pods; by namespace/name.
   std::vector<const api::Pod*> active_pods() {
     std::vector<const api::Pod*> active;
     for (const auto& [key, pod] : known_) {

@@ -201,7 +201,7 @@ void each_sequence(int depth, const std::function<void(const std::vector<int>&)>
   }
 }
 
-TEST(StaticCpus, NoCpuBelongsToTwoWhateverComesAndGoes) {
+TEST(StaticCpus, NoCpuBelongsToTwoWhateverStartsAndEnds) {
   for (const CpuTopology& topology : {machine(1, 5, 1), machine(2, 2, 1), machine(1, 2, 2)}) {
     for (const bool is_spread : {false, true}) {
       CpuOptions options;
@@ -305,7 +305,7 @@ TEST(StaticMemory, ANodeServesAloneOrInOneGroup) {
   EXPECT_EQ(memory.nodes_of("late", "c"), std::vector<int>{1});
 }
 
-TEST(StaticMemory, WhatComesBackIsWhatWasTaken) {
+TEST(StaticMemory, FreedAmountsEqualTheTakenOnes) {
   const MemorySetup setup = memory_setup(2);
   api::Pod with_init = pod("p2", {container("c", "1", "70"), container("d", "1", "20")});
   with_init.spec.init_containers = {container("i", "1", "80")};

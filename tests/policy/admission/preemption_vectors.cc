@@ -62,7 +62,7 @@ std::vector<Failure> failures_at(const Json& in) {
   return failures;
 }
 
-/// A failing kill changes nothing: the newcomer is admitted all the same.
+/// A failed kill changes nothing: the pod is admitted nevertheless.
 std::optional<Mismatch> check_handle(const Json& row) {
   const Json& in = *row.find("in");
   const std::vector<api::Pod> pods = pods_at(in);

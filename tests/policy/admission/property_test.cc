@@ -90,11 +90,11 @@ std::int64_t freed(const api::Pod& pod, const std::string& resource) {
   return resource == "cpu" ? amount->second.milli_value() : amount->second.value();
 }
 
-bool covers(const std::vector<api::Pod>& pods, const std::vector<std::size_t>& leaving,
+bool covers(const std::vector<api::Pod>& pods, const std::vector<std::size_t>& evicted,
             const std::vector<Requirement>& needs) {
   return std::ranges::all_of(needs, [&](const Requirement& need) {
     std::int64_t sum = 0;
-    for (const std::size_t each : leaving) sum += freed(pods[each], need.resource);
+    for (const std::size_t each : evicted) sum += freed(pods[each], need.resource);
     return sum >= need.quantity;
   });
 }

@@ -1,4 +1,4 @@
-// Rows of vectors/admission as values, and answers as rows say them.
+// Parses rows of vectors/admission, and formats answers as the rows do.
 #pragma once
 
 #include "api/json/json.h"
@@ -25,7 +25,7 @@ std::int64_t number_at(const api::Json& in, std::string_view name);
 
 /// {"admit": …, "reason": …, "message": …}.
 api::Json result_of(const Answer& answer);
-/// Amounts as integers, scalar resources only if there are any.
+/// Amounts as integers; scalar resources only if there are any.
 api::Json amounts_json(const policy::Amounts& amounts, std::int64_t pods);
 /// {"type": "insufficient", …} or {"type": "predicate", …}.
 api::Json failures_json(const std::vector<Failure>& failures);

@@ -31,7 +31,7 @@ TEST(PolicyCompiler, VariablesSeeThoseBefore) {
   EXPECT_EQ(why(compiler.validation("has(variables.b)")), "");
   EXPECT_TRUE(why(compiler.validation("has(variables.z)")).contains("undefined field 'z'"));
   EXPECT_TRUE(why(compiler.condition("variables.c")).contains("undeclared reference to 'variables'"));
-  EXPECT_EQ(why(compiler.validation("[1].all(variables, variables == 1)")), "");  // a name of its own
+  EXPECT_EQ(why(compiler.validation("[1].all(variables, variables == 1)")), "");  // a variable of its own
 }
 
 TEST(PolicyCompiler, VariablesCountAsDeepAsTheyAre) {

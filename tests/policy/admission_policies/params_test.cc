@@ -1,4 +1,4 @@
-// Where the parameters of a policy are found, and what it means that there are none.
+// Parameters of a policy: where they are found, and the effect of missing ones.
 #include "policy/admission_policies/world.h"
 
 #include <gtest/gtest.h>
@@ -92,7 +92,7 @@ TEST(PolicyParams, AKindHasToBeServed) {
   EXPECT_EQ(world.said("'name':'low'", spec + ",'failurePolicy':'Ignore'"), "");
 }
 
-TEST(PolicyParams, ARequestOfTheClusterHasNoNamespaceToLookIn) {
+TEST(PolicyParams, AClusterScopedRequestHasNoNamespaceForParameters) {
   const AdmissionPolicy policy =
       policy_of(json("{'metadata':{'name':'p'},'spec':{'paramKind':{'apiVersion':'t/v1','kind':'Limit'}}}"));
   PolicyBinding binding{.name = "b", .policy = "p", .params = ParamRef{.name = "low", .ns = ""}};

@@ -1,7 +1,7 @@
 // Admission policies and a request that tests hold against them.
 #pragma once
 
-#include "policy/admission_policies/judge.h"
+#include "policy/admission_policies/evaluator.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ struct World : RequestSource {
   PolicyList policies;
   std::vector<webhooks::ResourceName> names{{"", "v1", "configmaps"}};
   webhooks::Operation operation = webhooks::Operation::kCreate;
-  std::vector<webhooks::ResourceName> asked;  // as what the request was shown
+  std::vector<webhooks::ResourceName> asked;  // resources as which the request was shown
   cel::AccessCheck check = [](const cel::AccessRequest&) {
     return cel::AccessDecision{.allowed = false, .reason = ""};
   };
@@ -89,21 +89,22 @@ struct World : RequestSource {
     policies.push_back(std::move(bound));
   }
 
-  Judgement judged() {
+  PolicyResult evaluated() {
     static const api::StringMap kLabels{{"tier", "gold"}};
     const webhooks::Subject subject{
         .operation = operation, .subresource = {}, .ns = "default", .name = "m", .names = names};
     const webhooks::Selectable seen{.object = &request.object, .old = nullptr, .namespace_labels = &kLabels};
-    return judge(policies, {.subject = subject, .seen = seen, .check = check, .source = *this, .params = params});
+    return evaluate_policies(policies,
+                             {.subject = subject, .seen = seen, .check = check, .source = *this, .params = params});
   }
 
   /// The refusal; empty: there is none.
   std::string refusal() {
-    const Judgement made = judged();
+    const PolicyResult made = evaluated();
     return made.refusal ? made.refusal->message : std::string();
   }
 
-  /// The same of one policy that has these members.
+  /// The refusal by a single policy with these members.
   std::string refusal_of(std::string_view spec) {
     policies.clear();
     add("p", spec);

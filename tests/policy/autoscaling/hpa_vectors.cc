@@ -16,7 +16,7 @@ namespace {
 using api::Json;
 using support::Mismatch;
 
-constexpr Instant kLookedAt = Instant{} + hours(24);
+constexpr Instant kSyncedAt = Instant{} + hours(24);
 
 std::int64_t number_in(const Json& in, std::string_view member) {
   const Json* found = in.find(member);
@@ -37,7 +37,7 @@ const Json::Array& list_in(const Json& in, std::string_view member) {
 TargetView target_in(const Json& in) {
   TargetView view;
   view.replicas = count_in(in, "current");
-  view.tolerance = in.find("tolerance")->if_double().value();
+  view.tolerance.up = view.tolerance.down = in.find("tolerance")->if_double().value();
   view.now = api::parse_time("2026-01-01T00:00:00Z").value();
   view.start_periods.cpu_initialization = in.find("within_initialization")->if_bool().value() ? hours(1) : Duration{};
   for (const Json& pod : list_in(in, "pods")) {
@@ -72,7 +72,7 @@ std::int64_t sum_in(const Json& in) {
 std::deque<Moment> moments_in(const Json& in, std::string_view member) {
   std::deque<Moment> moments;
   for (const Json& moment : list_in(in, member)) {
-    moments.push_back({count_in(moment, "change"), kLookedAt - seconds(number_in(moment, "age_s"))});
+    moments.push_back({count_in(moment, "change"), kSyncedAt - seconds(number_in(moment, "age_s"))});
   }
   return moments;
 }
@@ -100,7 +100,7 @@ Json bounded_row(const Bounded& stable, const Bounded& limited) {
 Json limits_row(const Json& in) {
   const ReplicaRange range{count_in(in, "current"), count_in(in, "min"), count_in(in, "max")};
   const Bounded stable = stabilize(moments_in(in, "recommendations"), count_in(in, "desired"),
-                                   seconds(number_in(in, "window_s")), kLookedAt);
+                                   seconds(number_in(in, "window_s")), kSyncedAt);
   return bounded_row(stable, limit(range, stable.replicas));
 }
 
@@ -109,8 +109,8 @@ Json behavior_row(const Json& in) {
   const History history{moments_in(in, "recommendations"), moments_in(in, "scale_ups"), moments_in(in, "scale_downs")};
   const Behavior behavior{rules_in(*in.find("scaleUp")), rules_in(*in.find("scaleDown"))};
   const std::int32_t desired = count_in(in, "desired");
-  const Bounded stable = stabilize(history.recommendations, range.current, desired, behavior, kLookedAt);
-  Json row = bounded_row(stable, limit(range, stable.replicas, behavior, history, kLookedAt));
+  const Bounded stable = stabilize(history.recommendations, range.current, desired, behavior, kSyncedAt);
+  Json row = bounded_row(stable, limit(range, stable.replicas, behavior, history, kSyncedAt));
   if (stable.replicas != desired) {
     row["stabilized_reason"] = stable.reason;
     row["stabilized_message"] = stable.message;

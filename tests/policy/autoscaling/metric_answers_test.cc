@@ -109,7 +109,7 @@ TEST(MetricAnswers, OfTheCustomApiAreValues) {
   EXPECT_EQ(replicas_of(outcome_of(kExternal, json_of(R"({"items":[{"value":"11"},{"value":"x"}]})"))), -1);
 }
 
-TEST(MetricAnswers, ThatDoNotComeSayWhy) {
+TEST(MetricAnswers, ThatAreMissingSayWhy) {
   const Error none = make_error(ErrorCode::kNotFound, "the server could not find the requested resource");
   EXPECT_EQ(failure_of(outcome_of(kExternal, none)),
             "FailedGetExternalMetric: unable to get external metric shop/queue/a=b: unable to fetch metrics from "
@@ -119,6 +119,21 @@ TEST(MetricAnswers, ThatDoNotComeSayWhy) {
             "metrics API");
   EXPECT_EQ(failure_of(outcome_of(R"({"type":"Odd"})", none)),
             "InvalidMetricSourceType: unknown metric source type \"Odd\"");
+}
+
+TEST(MetricTargets, ToleranceIsOfEachDirection) {
+  api::HorizontalPodAutoscaler autoscaler;
+  EXPECT_EQ(tolerance_of(autoscaler, 0.2).up, 0.2);
+  autoscaler.behavior = json_of(R"({"scaleUp":{"tolerance":"0"},"scaleDown":{"selectPolicy":"Max"}})");
+  const Tolerance tolerance = tolerance_of(autoscaler, 0.2);
+  EXPECT_EQ(tolerance.up, 0);
+  EXPECT_EQ(tolerance.down, 0.2);
+  TargetView view = pods_of(20);
+  view.tolerance = tolerance;
+  EXPECT_EQ(propose_by_share(tolerance, 20, 21'000, 1'000).replicas, 21) << "no tolerance upwards";
+  EXPECT_EQ(propose_by_share(tolerance, 20, 17'000, 1'000).replicas, 20);
+  EXPECT_EQ(propose_by_share(tolerance, 20, 15'000, 1'000).replicas, 15);
+  EXPECT_EQ(propose_by_value(view, 1'050, 1'000)->replicas, 21);
 }
 
 TEST(MetricTargets, AskWithinTheirNamespace) {

@@ -38,7 +38,7 @@ TEST(CelBounds, Depth) {
   EXPECT_TRUE(outcome("object" + repeated(".a", 30'000) + " == 1").contains("max recursion depth exceeded"));
   EXPECT_TRUE(outcome("1" + repeated("+1", 30'000) + " == 1").contains("max recursion depth exceeded"));
   EXPECT_TRUE(outcome(repeated("true ? true : ", 5'000) + "true").contains("recursion limit exceeded"));
-  EXPECT_EQ(outcome(repeated("!", 20'000) + "true"), "true");  // a run of them is one
+  EXPECT_EQ(outcome(repeated("!", 20'000) + "true"), "true");  // a run of them counts as one
   EXPECT_EQ(outcome("1" + repeated("+1", 200) + " == 201"), "true");
 }
 
@@ -60,7 +60,7 @@ TEST(CelBounds, LoopsInLoops) {
   EXPECT_EQ(outcome(loops(4)), kSpent);
   EXPECT_EQ(outcome(loops(20)), kSpent);
   EXPECT_EQ(outcome("true || " + loops(4)), "true");  // the loops are not evaluated
-  EXPECT_EQ(outcome(loops(4) + " || true"), kSpent);  // not one of the errors that || forgives
+  EXPECT_EQ(outcome(loops(4) + " || true"), kSpent);  // not an error that || ignores
   EXPECT_EQ(outcome(loops(4) + " ? true : true"), kSpent);
 }
 

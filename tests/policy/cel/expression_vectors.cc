@@ -23,7 +23,7 @@ namespace {
 
 using api::Json;
 
-/// This is what an expression may name, and the values of that.
+/// The variables that expressions of the rows use, with their values.
 struct World {
   std::vector<structural::Schema> schemas;
   std::vector<NamedVariable> names;

@@ -16,7 +16,7 @@ namespace {
 
 struct Operand {
   std::string text;
-  std::string outcome;  // the outcome of it alone as an operand
+  std::string outcome;  // the outcome of the operand alone
 };
 
 const std::array<Operand, 4> kOperands{{{"true", "true"},

@@ -92,7 +92,7 @@ TEST(CelOptional, IsMapped) {
                   .contains("found no matching overload for 'hasValue' applied to 'list(int).()'"));
 }
 
-TEST(CelOptional, AlternativesAreLookedAtOnlyWhereTheyAreNeeded) {
+TEST(CelOptional, AlternativesAreEvaluatedOnlyWhereTheyAreNeeded) {
   each_true({"optional.of(1).orValue(1 / 0) == 1", "optional.of(1).or(optional.of(1 / 0)).value() == 1"});
   each_is({{"optional.none().orValue(1 / 0) == 1", "division by zero"}});
 }

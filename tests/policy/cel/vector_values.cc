@@ -67,7 +67,7 @@ Json typed(std::string_view type, Json value) {
   return made;
 }
 
-/// This is what a function of texts says of the value.
+/// The result of a function of texts for the value.
 std::string text_by(std::string_view function, bool member, const Value& value) {
   Budget budget(1'000'000);
   for (const Overload& overload : overloads_of(function, member, 1)) {

@@ -13,7 +13,7 @@ namespace spillway::cel {
 Type vector_type(std::string_view text);
 Value vector_value(const Type& type, const api::Json& json);
 
-/// {"type": …, "value": …}; {"type": …, "opaque": true} of what only the type counts.
+/// {"type": …, "value": …}; {"type": …, "opaque": true} where only the type is compared.
 api::Json described(const Value& value);
 
 }  // namespace spillway::cel

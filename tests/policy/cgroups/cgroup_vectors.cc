@@ -19,7 +19,7 @@ Json name_document(const CgroupName& name) {
   return Json::object({{"name", Json::Array(name.begin(), name.end())}});
 }
 
-/// Upstream ends where this code refuses.
+/// Upstream panics where this code returns an error.
 Json panic(const Error& error) {
   return Json::object({{"panic", error.message}});
 }

@@ -24,14 +24,14 @@ MachineFacts sound() {
       .ports = {{6443, "the API server", ""}},
       .certificates = {{"/d/pki/ca.crt", kNow + hours(24 * 300)}},
       .runtime = ContainerRuntime{.socket = "/run/containerd/containerd.sock", .driver = "systemd", .problem = ""},
-      .cluster = Cluster{.server = "192.0.2.7:6443", .problem = "", .version = "v1.32.0", .lists_nodes = true}};
+      .cluster = Cluster{.server = "192.0.2.7:6443", .problem = "", .version = "v1.36.0", .lists_nodes = true}};
 }
 
 TEST(Checkup, ASoundMachineHasNothingInTheWay) {
   const std::vector<Finding> findings = examine(sound(), kNow);
   EXPECT_EQ(findings.size(), 11U);
   EXPECT_EQ(worst_of(findings), Level::kFine);
-  for (const Finding& each : findings) EXPECT_THAT(each.mend, IsEmpty()) << each.subject;
+  for (const Finding& each : findings) EXPECT_THAT(each.fix, IsEmpty()) << each.subject;
 }
 
 TEST(Checkup, SaysWhatTheNetworkOfPodsNeeds) {
@@ -59,7 +59,7 @@ TEST(Checkup, SaysWhatPodsNeedForImages) {
   ASSERT_NE(found, findings.end());
   EXPECT_EQ(found->level, Level::kFine);
   EXPECT_EQ(found->what, "pods are processes: containerd containernetworking-plugins runc not installed");
-  EXPECT_THAT(found->mend, HasSubstr("apt install containerd containernetworking-plugins runc"));
+  EXPECT_THAT(found->fix, HasSubstr("apt install containerd containernetworking-plugins runc"));
 }
 
 /// One fault at a time: its subject is found, at its level, with what mends it, and everything else stays fine.
@@ -113,7 +113,7 @@ TEST(Checkup, EachFaultIsOneFinding) {
       EXPECT_EQ(each.subject, row.subject);
       EXPECT_EQ(each.level, row.level) << row.what;
       EXPECT_THAT(each.what, HasSubstr(row.what));
-      EXPECT_FALSE(each.mend.empty()) << row.what;
+      EXPECT_FALSE(each.fix.empty()) << row.what;
     }
     EXPECT_EQ(found, 1) << row.what;
   }
@@ -132,7 +132,7 @@ TEST(Checkup, APortOfTheSpillwayThatAnswersIsNoProblem) {
   EXPECT_EQ(worst_of(examine(facts, kNow)), Level::kProblem) << "the server of the kubeconfig is elsewhere";
   facts.cluster->server = "127.0.0.1:6443";
   EXPECT_EQ(worst_of(examine(facts, kNow)), Level::kProblem) << "another server has the port";
-  facts.cluster->version = "v1.32.0-spillway.0.1.0";
+  facts.cluster->version = "v1.36.0-spillway.0.1.0";
   const std::vector<Finding> findings = examine(facts, kNow);
   EXPECT_EQ(worst_of(findings), Level::kFine);
   EXPECT_EQ(std::ranges::find(findings, "port 6443", &Finding::subject)->what,

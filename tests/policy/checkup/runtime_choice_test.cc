@@ -27,7 +27,7 @@ TEST(RuntimeChoice, ByItselfItTakesContainerdWhereEverythingIsInstalled) {
   EXPECT_THAT(advice_of(*choice), IsEmpty());
 }
 
-/// One thing is missing: pods are processes, and the advice names the package.
+/// One package is missing: pods are processes, and the advice names it.
 TEST(RuntimeChoice, ByItselfItTakesProcessesWhereSomethingIsMissing) {
   struct Row {
     void (*remove)(RuntimeFacts&);

@@ -24,8 +24,8 @@ api::PodSpec pod_of(std::initializer_list<std::string> sidecars, std::initialize
   return spec;
 }
 
-StopStep tell(std::string name, std::int64_t grace) {
-  return {StopStep::What::kTell, std::move(name), seconds(grace)};
+StopStep stop_step(std::string name, std::int64_t grace) {
+  return {StopStep::What::kStop, std::move(name), seconds(grace)};
 }
 
 constexpr Instant kStart{hours(1)};
@@ -40,23 +40,23 @@ TEST(OrderlyStop, IsNeededForHooksAndSidecarsOnly) {
 
 TEST(OrderlyStop, GoesFromTheContainersToTheFirstSidecar) {
   OrderlyStop stop(pod_of({"first", "second"}, {"a", "b"}), {"first", "second", "a", "b"}, 30, kStart);
-  EXPECT_EQ(stop.advance(kStart), (std::vector{tell("a", 30), tell("b", 30)}));
+  EXPECT_EQ(stop.advance(kStart), (std::vector{stop_step("a", 30), stop_step("b", 30)}));
   stop.on_gone("a");
   EXPECT_TRUE(stop.advance(kStart + seconds(1)).empty());
   stop.on_gone("b");
-  EXPECT_EQ(stop.advance(kStart + milliseconds(3900)), std::vector{tell("second", 27)});
+  EXPECT_EQ(stop.advance(kStart + milliseconds(3900)), std::vector{stop_step("second", 27)});
   stop.on_gone("second");
-  EXPECT_EQ(stop.advance(kStart + seconds(29)), std::vector{tell("first", 2)}) << "never less than two seconds";
+  EXPECT_EQ(stop.advance(kStart + seconds(29)), std::vector{stop_step("first", 2)}) << "never less than two seconds";
   EXPECT_FALSE(stop.is_over());
   stop.on_gone("first");
   EXPECT_TRUE(stop.is_over());
 }
 
-TEST(OrderlyStop, TellsWhoStillWaitsWhenTheGraceIsOver) {
+TEST(OrderlyStop, StopsWhoStillWaitsWhenTheGraceIsOver) {
   OrderlyStop stop(pod_of({"s"}, {"a"}, "a"), {"s", "a"}, 4, kStart);
   EXPECT_EQ(stop.advance(kStart), (std::vector{StopStep{StopStep::What::kHook, "a", seconds(4)}}));
   EXPECT_EQ(stop.due(), kStart + seconds(4));
-  EXPECT_EQ(stop.advance(stop.due()), (std::vector{tell("a", 2), tell("s", 2)}));
+  EXPECT_EQ(stop.advance(stop.due()), (std::vector{stop_step("a", 2), stop_step("s", 2)}));
   stop.on_hook_done("a");
   EXPECT_TRUE(stop.advance(stop.due()).empty()) << "it has been told";
 }

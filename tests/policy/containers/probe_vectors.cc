@@ -74,7 +74,7 @@ std::string_view output_of(ProbeOutcome outcome) {
   return {};
 }
 
-/// One worker runs once.
+/// Runs one worker once.
 void run_once(const Json& step, World& world, Instant now, Json& got) {
   const auto found = world.runs.find(step.string_at({"probe"}));
   if (found == world.runs.end()) {
@@ -176,18 +176,19 @@ std::optional<Mismatch> http_probe(const Json& row) {
   for (const auto& [name, value] : ask->headers) {
     Json& list = headers[name];
     if (list.is_null()) list = Json::array();
-    const bool is_version = name == "User-Agent" && value.ends_with("/1.32");
+    const bool is_version = name == "User-Agent" && value.ends_with("/1.36");
     list.if_array()->emplace_back(is_version ? value.substr(0, value.size() - 4) + "MAJOR.MINOR" : value);
     if (name == "Host" && list.if_array()->size() == 1) host = value;
   }
   Json got = Json::object({{"headers", std::move(headers)}, {"hostHeader", host}, {"url", ask->url()}});
   if (!is_hook) {
     const std::string error = text_at(in, "transportError");
-    const ProbeJudgement judged =
-        error.empty() ? judge_http({static_cast<int>(number_at(in, "responseStatus")), {}, text_at(in, "responseBody")})
-                      : ProbeJudgement{ProbeOutcome::kFailure, error};
-    got["result"] = text_of(judged.outcome);
-    got["message"] = judged.output;
+    const ProbeVerdict evaluated =
+        error.empty()
+            ? evaluate_http({static_cast<int>(number_at(in, "responseStatus")), {}, text_at(in, "responseBody")})
+            : ProbeVerdict{ProbeOutcome::kFailure, error};
+    got["result"] = text_of(evaluated.outcome);
+    got["message"] = evaluated.output;
   }
   return support::compare(want, got);
 }

@@ -83,7 +83,7 @@ StartFailures failures_of(const Json& in) {
   return failures;
 }
 
-/// As the vectors write it: times of nothing are null, some members are always there.
+/// The form of the vectors: absent times are null, and some members are always present.
 Json list_of(const std::vector<api::ContainerStatus>& statuses) {
   api::PodStatus holder;
   holder.container_statuses = statuses;
@@ -169,7 +169,8 @@ Json ips_of(const std::vector<std::string>& addresses) {
   return made;
 }
 
-Json told_of(const Json& in, const api::Pod& pod, api::PodStatus status, const PhaseTold& told, const Json& want) {
+Json status_json(const Json& in, const api::Pod& pod, api::PodStatus status, const ReportedPhase& reported,
+                 const Json& want) {
   std::vector<Sandbox> sandboxes;
   for (const Json& each : *in.find("sandboxes")->if_array()) {
     sandboxes.push_back({.id = text_at(each, {"id"}),
@@ -198,11 +199,11 @@ Json told_of(const Json& in, const api::Pod& pod, api::PodStatus status, const P
                            {"containers", std::move(containers)},
                            {"hostIP", node.front()},
                            {"hostIPs", ips_of(node)},
-                           {"message", told.message},
-                           {"phase", told.phase},
+                           {"message", reported.message},
+                           {"phase", reported.phase},
                            {"podIP", ips.empty() ? "" : ips.front()},
                            {"qosClass", to_string(api::compute_qos(pod.spec))},
-                           {"reason", told.reason}});
+                           {"reason", reported.reason}});
   if (want.find("podIPs") != nullptr || !ips.empty()) got["podIPs"] = ips.empty() ? Json() : ips_of(ips);
   return got;
 }
@@ -235,14 +236,15 @@ std::optional<Mismatch> conditions(const Json& row) {
   const bool started = std::ranges::any_of(status.container_statuses, [](const api::ContainerStatus& each) {
     return each.state.running || each.state.terminated;
   });
-  const PhaseTold told = settle_phase(pod, old,
-                                      phase_of(pod, all, ended ? PodProgress::kTerminal : PodProgress::kOngoing,
-                                               started ? Initialized::kYes : Initialized::kNo));
-  status.phase = told.phase;
+  const ReportedPhase reported =
+      resolve_phase(pod, old,
+                    phase_of(pod, all, ended ? PodProgress::kTerminal : PodProgress::kOngoing,
+                             started ? Initialized::kYes : Initialized::kNo));
+  status.phase = reported.phase;
   apply_probes(in, pod.spec.init_containers, ContainerKind::kInit, status.init_container_statuses);
   apply_probes(in, pod.spec.containers, ContainerKind::kRegular, status.container_statuses);
   const Json want = own_part(*row.find("want"));
-  return support::compare(want, told_of(in, pod, std::move(status), told, want));
+  return support::compare(want, status_json(in, pod, std::move(status), reported, want));
 }
 
 const bool kConditions = support::add_vector_check("pod-lifecycle/pod_conditions", conditions);

@@ -86,7 +86,7 @@ TEST(Budget, IsHeldToWhatIsThereNow) {
 const PodStanding kReady{.phase = "Running", .terminating = false, .ready = true};
 const PodStanding kUnready{.phase = "Running", .terminating = false, .ready = false};
 
-/// The ruling over one budget; `generation` is 2.
+/// The ruling by one budget; `generation` is 2.
 Ruling ruling(const PodStanding& pod, const std::string& status, const std::string& spec = "{}") {
   const api::PodDisruptionBudget one = budget(spec, status);
   return decide_passage(pod, std::array{&one});
@@ -98,8 +98,8 @@ TEST(DecidePassage, PodsThatAreNotRunningAreUnprotected) {
     const PodStanding pod{.phase = phase, .terminating = false, .ready = true};
     EXPECT_EQ(decide_passage(pod, std::array{&nothing_left}).passage, Passage::kUnprotected) << phase;
   }
-  const PodStanding leaving{.phase = "Running", .terminating = true, .ready = true};
-  EXPECT_EQ(decide_passage(leaving, std::array{&nothing_left}).passage, Passage::kUnprotected);
+  const PodStanding ending{.phase = "Running", .terminating = true, .ready = true};
+  EXPECT_EQ(decide_passage(ending, std::array{&nothing_left}).passage, Passage::kUnprotected);
   EXPECT_EQ(decide_passage(kReady, std::array{&nothing_left}).passage, Passage::kExhausted);
 }
 
@@ -124,7 +124,7 @@ TEST(DecidePassage, SpendsWhatIsLeft) {
   EXPECT_EQ(ruling(kReady, R"({"observedGeneration":2,"disruptionsAllowed":-1})").passage, Passage::kExhausted);
 }
 
-TEST(DecidePassage, AStatusOfAnEarlierSpecIsNotBelieved) {
+TEST(DecidePassage, AStatusOfAnEarlierSpecIsNotUsed) {
   EXPECT_EQ(ruling(kReady, R"({"observedGeneration":1,"disruptionsAllowed":5})").passage, Passage::kNotCountedYet);
   EXPECT_EQ(ruling(kReady, R"({"disruptionsAllowed":5})").passage, Passage::kNotCountedYet);
   EXPECT_EQ(ruling(kReady, R"({"observedGeneration":3,"disruptionsAllowed":5})").passage, Passage::kSpends);

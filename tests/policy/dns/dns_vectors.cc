@@ -17,7 +17,7 @@ namespace {
 using api::Json;
 using support::Mismatch;
 
-// Rows write it in place of the number, which is free.
+// Stands in rows for the serial number, which may be any.
 constexpr std::string_view kSerial = "<serial>";
 
 const std::map<std::string_view, RecordType> kTypes{

@@ -82,7 +82,7 @@ TEST(EndpointsPlans, AreWrittenOnlyIfTheySaySomethingElse) {
   EXPECT_TRUE(plan_endpoints(labelled, pods, &*first, std::nullopt));
 }
 
-TEST(EndpointsTriggers, TellTheFirstChangeSinceTheLastLook) {
+TEST(EndpointsTriggers, ReturnTheFirstChangeSinceTheLastCall) {
   const WallTime start{std::chrono::hours(10)};
   const auto pod_at = [](WallTime time) {
     auto pod = std::make_shared<api::Pod>(*numbered(1, 0).front());
@@ -92,11 +92,11 @@ TEST(EndpointsTriggers, TellTheFirstChangeSinceTheLastLook) {
   TriggerTimes times;
   api::Service service = one_port();
   service.metadata.creation_timestamp = start;
-  EXPECT_EQ(times.look("default/many", service, pod_at(start + seconds(5))), start);
-  EXPECT_EQ(times.look("default/many", service, pod_at(start + seconds(5))), std::nullopt);
-  EXPECT_EQ(times.look("default/many", service, pod_at(start + seconds(9))), start + seconds(9));
+  EXPECT_EQ(times.observe("default/many", service, pod_at(start + seconds(5))), start);
+  EXPECT_EQ(times.observe("default/many", service, pod_at(start + seconds(5))), std::nullopt);
+  EXPECT_EQ(times.observe("default/many", service, pod_at(start + seconds(9))), start + seconds(9));
   times.forget("default/many");
-  EXPECT_EQ(times.look("default/many", service, pod_at(start + seconds(9))), start);
+  EXPECT_EQ(times.observe("default/many", service, pod_at(start + seconds(9))), start);
 }
 
 }  // namespace

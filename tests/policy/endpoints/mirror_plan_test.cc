@@ -28,7 +28,7 @@ api::Endpoints written() {
   return endpoints;
 }
 
-/// As the API server would show what a plan makes, beside what it leaves.
+/// The slices after a plan, with those that it does not change.
 std::vector<SlicePtr> after(const SlicePlan& plan, std::vector<SlicePtr> slices, int& names) {
   for (const api::EndpointSlice& updated : plan.updated) {
     for (SlicePtr& slice : slices) {
@@ -150,7 +150,7 @@ TEST(MirrorPlan, WhichEndpointsAreMirrored) {
   }
 }
 
-/// After any change one plan leads there and the next one is empty.
+/// After any change, one plan is enough and the next one is empty.
 TEST(MirrorPlan, IsThereAfterOnePlanFromAnywhere) {
   Rng rng(11);
   int names = 0;

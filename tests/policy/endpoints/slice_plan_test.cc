@@ -51,10 +51,10 @@ PodPtr pod(int number, std::int32_t port = 8080, bool ready = true) {
   return out;
 }
 
-/// The slices of a server that does what a plan says.
+/// The slices of a server that carries out the plans.
 class SliceStore {
  public:
-  SlicePlan look(const api::Service& service, const std::vector<PodPtr>& pods) {
+  SlicePlan sync(const api::Service& service, const std::vector<PodPtr>& pods) {
     std::vector<SlicePtr> slices;
     for (const auto& [name, slice] : by_name_) slices.push_back(slice);
     api::Node node;
@@ -101,7 +101,7 @@ std::size_t writes(const SlicePlan& plan) {
   return plan.created.size() + plan.updated.size() + plan.deleted.size();
 }
 
-TEST(SlicePlans, SettleInOneLookWhateverChanges) {
+TEST(SlicePlans, NeedOneSyncWhateverChanges) {
   Rng rng(7);
   SliceStore store;
   const api::Service service = web();
@@ -116,10 +116,10 @@ TEST(SlicePlans, SettleInOneLookWhateverChanges) {
       pods.push_back(pod(number, port, ready));
       wanted.insert(fmt::format("{}:{} {}", pods.back()->status.pod_ip, port, ready));
     }
-    store.look(service, pods);
+    store.sync(service, pods);
     ASSERT_EQ(store.endpoints(), wanted) << "round " << round;
     ASSERT_GE(store.size(), 1U);
-    ASSERT_EQ(writes(store.look(service, pods)), 0U) << "round " << round;
+    ASSERT_EQ(writes(store.sync(service, pods)), 0U) << "round " << round;
   }
 }
 
@@ -127,31 +127,31 @@ TEST(SlicePlans, WriteOneSliceForOnePod) {
   SliceStore store;
   std::vector<PodPtr> pods;
   for (int number = 0; number < 7; ++number) pods.push_back(pod(number));
-  store.look(web(), pods);
+  store.sync(web(), pods);
   EXPECT_EQ(store.size(), 3U);
   pods[1] = pod(1, 8080, false);
-  EXPECT_EQ(writes(store.look(web(), pods)), 1U);
+  EXPECT_EQ(writes(store.sync(web(), pods)), 1U);
   pods.push_back(pod(7));
-  const SlicePlan added = store.look(web(), pods);
+  const SlicePlan added = store.sync(web(), pods);
   EXPECT_EQ(added.updated.size(), 1U);
   EXPECT_EQ(writes(added), 1U);
 }
 
-TEST(SlicePlans, LeaveOutPodsOfUnknownNodesAndSayWhich) {
+TEST(SlicePlans, OmitPodsOfUnknownNodesAndSayWhich) {
   SliceStore store;
   auto lost = std::make_shared<api::Pod>(*pod(1));
   lost->spec.node_name = "gone";
-  const SlicePlan plan = store.look(web(), {pod(0), lost});
+  const SlicePlan plan = store.sync(web(), {pod(0), lost});
   EXPECT_EQ(plan.missing_nodes, std::vector<std::string>{"gone"});
   EXPECT_EQ(store.endpoints().size(), 1U);
 }
 
-TEST(SlicePlans, LeaveOutAddressesThatLeadBackToWhoeverUsesThem) {
+TEST(SlicePlans, OmitAddressesThatLeadBackToTheClient) {
   SliceStore store;
   auto here = std::make_shared<api::Pod>(*pod(0));
   for (const char* address : {"127.0.0.1", "169.254.1.1", "0.0.0.0", "no address"}) {
     here->status.pod_ip = address;
-    store.look(web(), {here, pod(1)});
+    store.sync(web(), {here, pod(1)});
     EXPECT_EQ(store.endpoints(), std::multiset<std::string>{"10.0.0.2:8080 true"}) << address;
   }
 }
@@ -162,7 +162,7 @@ TEST(SlicePlans, GiveADualStackServiceSlicesOfBothFamilies) {
   service.ip_families = {"IPv4", "IPv6"};
   auto both = std::make_shared<api::Pod>(*pod(0));
   both->status.further_ips = {"fd00::1"};
-  store.look(service, {both});
+  store.sync(service, {both});
   EXPECT_EQ(store.endpoints(), (std::multiset<std::string>{"10.0.0.1:8080 true", "fd00::1:8080 true"}));
 }
 

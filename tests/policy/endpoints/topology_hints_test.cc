@@ -44,9 +44,13 @@ TEST(ZoneCapacityOfNodes, IsTheirPartOfTheCpu) {
   EXPECT_TRUE(shares_of({}).empty());
 }
 
-TEST(TopologyHints, AreAskedForInThreeWays) {
+TEST(TopologyHints, AreAskedForInFourWays) {
   api::Service service;
   EXPECT_EQ(hint_mode(service), HintMode::kNone);
+  service.traffic_distribution = "PreferSameNode";
+  EXPECT_EQ(hint_mode(service), HintMode::kSameNode);
+  service.traffic_distribution = "PreferSameZone";
+  EXPECT_EQ(hint_mode(service), HintMode::kSameZone);
   service.traffic_distribution = "PreferClose";
   EXPECT_EQ(hint_mode(service), HintMode::kSameZone);
   service.metadata.annotations["service.kubernetes.io/topology-mode"] = "Auto";
@@ -107,6 +111,17 @@ TEST(TopologyHints, NameTheZoneOfTheEndpoint) {
   EXPECT_TRUE(again.unchanged.empty());
 }
 
+TEST(TopologyHints, OfTheSameNodeNameItAndItsZone) {
+  Slices slices;
+  slices.created = {slice_of("aA-")};
+  for (api::SliceEndpoint& endpoint : slices.created[0].endpoints) endpoint.node_name = "n1";
+  hint_at_own_node(slices.all());
+  const auto hints = [&](std::size_t i) { return api::to_text(slices.created[0].endpoints[i].hints); };
+  EXPECT_EQ(hints(0), R"({"forNodes":[{"name":"n1"}],"forZones":[{"name":"a"}]})");
+  EXPECT_EQ(hints(1), "null") << "not ready";
+  EXPECT_EQ(hints(2), R"({"forNodes":[{"name":"n1"}]})") << "a node without a zone";
+}
+
 struct CapacityRow {
   const char* name;
   const char* zones;  // zones of the endpoints
@@ -153,7 +168,7 @@ TEST(TopologyHints, ShareEndpointsOutByCapacity) {
 }
 
 /// A slice whose hints are good enough is not written for the sake of another.
-TEST(TopologyHints, LeaveSlicesAloneThatCanStay) {
+TEST(TopologyHints, KeepSlicesThatCanStay) {
   Slices first;
   first.created = {slice_of("aabb")};
   hint_by_capacity(first.all(), kHalves);
@@ -163,7 +178,7 @@ TEST(TopologyHints, LeaveSlicesAloneThatCanStay) {
   HintsGiven given = hint_by_capacity(next.all(), {{"a", 0.6}, {"b", 0.4}});
   EXPECT_TRUE(next.updated.empty());
   EXPECT_EQ(given.by_zone, (EndpointsByZone{{"a", 3}, {"b", 2}}));
-  // Hints for a zone that needs none cannot stay, nor can an endpoint without one.
+  // Hints for a zone that needs none are replaced, as are missing ones.
   Slices other;
   other.unchanged = {std::make_shared<const api::EndpointSlice>(next.created[0]),
                      std::make_shared<const api::EndpointSlice>(slice_of("cbbcb"))};
@@ -204,11 +219,11 @@ TEST(TopologyHints, NoZoneKeepsMoreThanItsMost) {
 TEST(ZoneCapacityOfNodes, ChangesWithWhatItIsMadeOf) {
   const api::Node before = node_in("a", 1000);
   EXPECT_FALSE(changes_shares(before, before));
-  api::Node told = before;
-  told.metadata.resource_version = "2";
-  told.metadata.annotations["a"] = "b";
-  told.status.conditions.push_back({.type = "MemoryPressure", .status = "True"});
-  EXPECT_FALSE(changes_shares(before, told)) << "heartbeats change no share";
+  api::Node renewed = before;
+  renewed.metadata.resource_version = "2";
+  renewed.metadata.annotations["a"] = "b";
+  renewed.status.conditions.push_back({.type = "MemoryPressure", .status = "True"});
+  EXPECT_FALSE(changes_shares(before, renewed)) << "heartbeats change no share";
   EXPECT_FALSE(changes_shares(node_in("a", 1000, "False"), node_in("a", 1000, "Unknown")));
   EXPECT_TRUE(changes_shares(before, node_in("a", 1000, "False")));
   EXPECT_TRUE(changes_shares(node_in("a", 1000, "Unknown"), before));
@@ -227,7 +242,7 @@ TEST(TopologyHints, AZoneWithTooFewEndpointsIsOverloaded) {
 }
 
 /// With any endpoints: either none has hints, or all that are ready have, and a second pass changes nothing.
-TEST(TopologyHints, SettleInOneLook) {
+TEST(TopologyHints, NeedOneSync) {
   Rng rng(11);
   int hinted = 0;
   for (int round = 0; round < 3000; ++round) {

@@ -35,7 +35,7 @@ ThresholdConfig soft(std::string value, std::string grace) {
           .enforce_pods = EnforcePods::kNo};
 }
 
-TEST(Clearance, AHardThresholdMustComeStrictlyBeforeTheKubeletsHardOne) {
+TEST(Clearance, AHardThresholdMustBeStrictlyBeforeTheKubeletsHardOne) {
   EXPECT_EQ(overlap(hard("200Mi"), hard("100Mi")), "");
   EXPECT_EQ(overlap(hard("100Mi"), hard("100Mi")), "memory.available<100Mi | memory.available<100Mi");
   EXPECT_EQ(overlap(hard("50Mi"), hard("100Mi")), "memory.available<50Mi | memory.available<100Mi");

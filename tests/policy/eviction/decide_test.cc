@@ -76,7 +76,7 @@ TEST(DecideEviction, EndsExactlyOneOrdinaryPodAndNeverACriticalOne) {
     ASSERT_FALSE(api::is_critical(*victim));
     ASSERT_EQ(action.grace_period_seconds, kHardGraceSeconds);
     ASSERT_TRUE(has_reason(result, policy::ReasonCode::kRankedFirst));
-    // No pod that would have gone first was passed over, unless critical.
+    // No pod that ranks before the victim was passed over, unless it is critical.
     for (const policy::Candidate& candidate : result.decision.candidates) {
       if (candidate.subject.uid == action.uid) break;
       ASSERT_EQ(candidate.reason.code, policy::ReasonCode::kCriticalPodSpared);
@@ -85,7 +85,7 @@ TEST(DecideEviction, EndsExactlyOneOrdinaryPodAndNeverACriticalOne) {
   EXPECT_GT(sets, 7000);
 }
 
-TEST(DecideEviction, LeavesEverybodyAloneAtTheThreshold) {
+TEST(DecideEviction, EvictsNoPodAtTheThreshold) {
   const PassConfig config = config_with({{"memory.available", "100Mi"}});
   const Cluster cluster({{.used_mib = 150, .request_mib = 0, .priority = 0}}, 100, {});
   const PassResult result = decide_eviction(config, fresh_state(config), cluster.summary, cluster.active, at({}));
@@ -142,7 +142,7 @@ bool same_state(const PassState& a, const PassState& b, Instant now) {
   const auto seen = [](const PassState& state, Condition condition) {
     return state.condition_clock.last_seen(condition);
   };
-  return a.conditions == b.conditions && a.met_before.empty() == b.met_before.empty() && a.last == b.last &&
+  return a.conditions == b.conditions && a.crossed_before.empty() == b.crossed_before.empty() && a.last == b.last &&
          a.grace.next_end(now) == b.grace.next_end(now) &&
          std::ranges::all_of(kConditions, [&](Condition each) { return seen(a, each) == seen(b, each); });
 }
@@ -166,8 +166,8 @@ TEST(PassQuietly, IsExactlyThePassThatDoesNothing) {
       const bool is_quiet = pass_quietly(config, after, seen, cluster.summary, cluster.active, at(elapsed));
       PassResult result = observe_pressure(config, state, cluster.summary, cluster.active, at(elapsed));
       const bool nothing_met = thresholds_met(state.thresholds, seen, Reclaim::kWithout).empty();
-      const bool does_nothing = nothing_met && state.met_before.empty() && result.actions.empty() && !result.pending &&
-                                result.state.conditions == state.conditions;
+      const bool does_nothing = nothing_met && state.crossed_before.empty() && result.actions.empty() &&
+                                !result.pending && result.state.conditions == state.conditions;
       ASSERT_EQ(is_quiet, does_nothing);
       ASSERT_TRUE(same_state(after, is_quiet ? result.state : state, at(elapsed).mono));
       ++(is_quiet ? quiet_passes : others);

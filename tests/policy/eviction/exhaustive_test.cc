@@ -92,7 +92,7 @@ class Population {
   std::vector<std::optional<api::PodStats>> stats_;
 };
 
-/// The specification's keys, smallest first; the place of the name comes last.
+/// The sort keys of the specification, smallest first; the position of the name comes last.
 using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::size_t>;
 
 Key key_of(Signal signal, const Kind& kind, std::size_t name) {
@@ -105,16 +105,16 @@ Key key_of(Signal signal, const Kind& kind, std::size_t name) {
 
 std::vector<const api::Pod*> ranked(Signal signal, std::span<const MeasuredPod> pods) {
   std::vector<const api::Pod*> order;
-  const auto note = [&](const auto& ranks) {
+  const auto append = [&](const auto& ranks) {
     for (const auto& rank : ranks) order.push_back(rank.measured.pod);
   };
   if (signal == Signal::kMemoryAvailable) {
-    note(rank_for_memory(pods));
+    append(rank_for_memory(pods));
   } else if (signal == Signal::kPidAvailable) {
-    note(rank_for_pids(pods));
+    append(rank_for_pids(pods));
   } else {
-    note(rank_for_disk(pods, disk_parts(signal, {}),
-                       signal == Signal::kNodeFsAvailable ? DiskResource::kBytes : DiskResource::kInodes));
+    append(rank_for_disk(pods, disk_parts(signal, {}),
+                         signal == Signal::kNodeFsAvailable ? DiskResource::kBytes : DiskResource::kInodes));
   }
   return order;
 }
@@ -156,7 +156,7 @@ TEST(Exhaustive, TheRankingIsTheSpecificationsInEveryOrderOfTheList) {
 
 constexpr WallTime kAt = WallTime(seconds(1'700'000'000));
 
-/// A node on which everything is scarce of which there is a threshold.
+/// A node that is short of every resource with a threshold.
 api::Summary scarce_node() {
   api::Summary summary = node_with(50, kAt);
   api::FsStats& fs = summary.node.fs.emplace();

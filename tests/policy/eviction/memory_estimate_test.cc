@@ -23,7 +23,7 @@ api::Summary cached_node() {
   return summary;
 }
 
-PassResult judge(const api::Summary& summary, MemoryEstimator by, std::vector<Threshold> more = {}) {
+PassResult run_pass(const api::Summary& summary, MemoryEstimator by, std::vector<Threshold> more = {}) {
   PassConfig config{.thresholds = parse_thresholds({.hard = {{"memory.available", "100Mi"}}}).value(),
                     .memory_estimator = by,
                     .node = "n1"};
@@ -72,7 +72,7 @@ TEST(MemoryEstimator, WithoutItsFigureThereIsNoObservation) {
   EXPECT_FALSE(observe(summary, MemoryEstimator::kAvailable)[Signal::kMemoryAvailable]);
   EXPECT_FALSE(observe(summary, MemoryEstimator::kWorkingSetAndSwap)[Signal::kMemoryAvailable]);
   EXPECT_EQ(memory_estimates(summary, {}).size(), 1u);
-  EXPECT_TRUE(judge(summary, MemoryEstimator::kAvailable).actions.empty()) << "absent is not zero";
+  EXPECT_TRUE(run_pass(summary, MemoryEstimator::kAvailable).actions.empty()) << "absent is not zero";
 }
 
 TEST(MemoryEstimator, MoreSwappedOutThanThereIsRoomForCountsAgainstTheNode) {
@@ -82,8 +82,8 @@ TEST(MemoryEstimator, MoreSwappedOutThanThereIsRoomForCountsAgainstTheNode) {
             mebibytes(60).count());
 }
 
-TEST(MemoryEstimator, TheChosenOneDecidesAndTheOthersTellTheirDisagreement) {
-  const PassResult upstream = judge(cached_node(), MemoryEstimator::kWorkingSet);
+TEST(MemoryEstimator, TheChosenOneDecidesAndTheOthersReportTheirDisagreement) {
+  const PassResult upstream = run_pass(cached_node(), MemoryEstimator::kWorkingSet);
   EXPECT_EQ(upstream.actions.size(), 1u);
   EXPECT_EQ(estimators_that_disagree(upstream.decision), (std::vector<std::string>{"available", "workingset+swap"}));
   const auto reason =
@@ -91,7 +91,7 @@ TEST(MemoryEstimator, TheChosenOneDecidesAndTheOthersTellTheirDisagreement) {
   EXPECT_EQ(fact(*reason, "estimate_bytes"), mebibytes(400).count());
   EXPECT_EQ(fact(*reason, "difference_bytes"), mebibytes(310).count());
 
-  const PassResult kernel = judge(cached_node(), MemoryEstimator::kAvailable);
+  const PassResult kernel = run_pass(cached_node(), MemoryEstimator::kAvailable);
   EXPECT_TRUE(kernel.actions.empty());
   EXPECT_EQ(estimators_that_disagree(kernel.decision), std::vector<std::string>{"workingset"});
   EXPECT_FALSE(kernel.state.conditions.contains(Condition::kMemoryPressure));
@@ -101,7 +101,7 @@ TEST(MemoryEstimator, WhoAgreesIsNotMentionedInADecision) {
   api::Summary summary = cached_node();
   summary.node.memory->mem_available_bytes = 1;
   summary.node.memory->swap_left_bytes = 1;
-  EXPECT_TRUE(estimators_that_disagree(judge(summary, MemoryEstimator::kWorkingSet).decision).empty());
+  EXPECT_TRUE(estimators_that_disagree(run_pass(summary, MemoryEstimator::kWorkingSet).decision).empty());
 }
 
 TEST(MemoryEstimator, AllPodsTogetherAreMeasuredInTheSameWay) {
@@ -120,8 +120,8 @@ TEST(MemAvailableGuard, ActsWhereMemoryAvailableSeesNothing) {
                         .value = api::Quantity::of_bytes(mebibytes(50)),
                         .grace_period = {},
                         .min_reclaim = {}};
-  EXPECT_TRUE(judge(summary, MemoryEstimator::kWorkingSet).actions.empty());
-  const PassResult guarded = judge(summary, MemoryEstimator::kWorkingSet, {floor});
+  EXPECT_TRUE(run_pass(summary, MemoryEstimator::kWorkingSet).actions.empty());
+  const PassResult guarded = run_pass(summary, MemoryEstimator::kWorkingSet, {floor});
   ASSERT_EQ(guarded.actions.size(), 1u);
   EXPECT_EQ(guarded.actions.front().message,
             "The node was low on resource: memory. Threshold quantity: 50Mi, available: 20Mi. ");

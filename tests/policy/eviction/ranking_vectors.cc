@@ -18,13 +18,13 @@ using support::Mismatch;
 
 std::vector<std::string> order_of(Signal signal, StorageLayout layout, std::span<const MeasuredPod> pods) {
   std::vector<std::string> uids;
-  for (const policy::Candidate& candidate : judge_ranking(signal, layout, pods, pods.size()).candidates) {
+  for (const policy::Candidate& candidate : evaluate_ranking(signal, layout, pods, pods.size()).candidates) {
     uids.push_back(candidate.subject.uid);
   }
   return uids;
 }
 
-/// Pods of one group compare equal upstream and may come in any order.
+/// Pods of one group are equal upstream and may be in any order.
 std::optional<Mismatch> compare_groups(const Json& out, const std::vector<std::string>& got) {
   std::size_t position = 0;
   for (const Json& group : array(out, "order")) {

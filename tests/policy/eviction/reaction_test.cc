@@ -31,9 +31,9 @@ std::string first_of_ranking(const std::vector<PodKind>& kinds) {
 std::string first_of_standings(const std::vector<PodKind>& kinds) {
   std::vector<MemoryStanding> standings;
   for (std::size_t i = 0; i < kinds.size(); ++i) {
-    MemoryStanding& standing = standings.emplace_back(standing_of(make_pod(kinds[i], i)));
-    standing.measured = kinds[i].used_mib.has_value();
-    standing.working_set_bytes = mebibytes(kinds[i].used_mib.value_or(0)).count();
+    MemoryStanding& known = standings.emplace_back(memory_standing_of(make_pod(kinds[i], i)));
+    known.measured = kinds[i].used_mib.has_value();
+    known.working_set_bytes = mebibytes(kinds[i].used_mib.value_or(0)).count();
   }
   const auto first = first_for_memory(standings);
   return first ? make_pod(kinds[*first], *first).metadata.name : "";
@@ -49,14 +49,14 @@ TEST(FirstForMemory, IsTheFirstOfTheRankingThatMayGo) {
   }
 }
 
-TEST(FirstForMemory, IsNobodyWhereThereIsNobody) {
+TEST(FirstForMemory, IsNoPodWithoutPods) {
   EXPECT_EQ(first_for_memory({}), std::nullopt);
 }
 
-TEST(StandingOf, RoundsAFractionOfAByteSoThatAboveStaysAbove) {
+TEST(MemoryStandingOf, RoundsAFractionOfAByteSoThatAboveStaysAbove) {
   api::Pod pod = make_pod({.used_mib = 1, .request_mib = 0, .priority = 0}, 0);
   pod.spec.containers.front().resources.requests["memory"] = api::parse_quantity("1500m").value();
-  EXPECT_EQ(standing_of(pod).request_bytes, 1);
+  EXPECT_EQ(memory_standing_of(pod).request_bytes, 1);
 }
 
 Threshold threshold_of(std::string_view amount) {
@@ -66,11 +66,11 @@ Threshold threshold_of(std::string_view amount) {
           .min_reclaim = api::parse_quantity("10").value()};
 }
 
-TEST(MetBelow, AgreesWithIsMetOnBothSides) {
+TEST(CrossedBelow, AgreesWithIsReachedOnBothSides) {
   for (const std::string_view text : {"100", "1.5Ki", "1100m", "1Gi"}) {
     const Threshold threshold = threshold_of(text);
     for (const Reclaim reclaim : {Reclaim::kWithout, Reclaim::kWithMinimum}) {
-      const std::int64_t below = met_below(threshold, 2'000'000'000, reclaim).value();
+      const std::int64_t below = crossed_below(threshold, 2'000'000'000, reclaim).value();
       Observations seen;
       seen[Signal::kMemoryAvailable] = {.available = below, .capacity = 2'000'000'000, .time = {}};
       EXPECT_FALSE(is_met(threshold, seen, reclaim)) << text;

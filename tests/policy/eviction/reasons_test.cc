@@ -45,7 +45,7 @@ struct Group {
     std::vector<const api::Pod*> listed = active;
     if (reversed) std::ranges::reverse(listed);
     std::vector<std::string> uids;
-    for (const auto& each : judge_ranking(signal, {}, join_stats(listed, stats), listed.size()).candidates) {
+    for (const auto& each : evaluate_ranking(signal, {}, join_stats(listed, stats), listed.size()).candidates) {
       uids.push_back(each.subject.uid);
     }
     return uids;
@@ -95,7 +95,7 @@ TEST(Reasons, TheKeySaidToDecideDoes) {
     for (const std::size_t kind : set) chosen.push_back(kinds[kind]);
     const Group group(chosen);
     for (const auto& [signal, above] : signals) {
-      const auto candidates = judge_ranking(signal, {}, join_stats(group.active, group.stats), 10).candidates;
+      const auto candidates = evaluate_ranking(signal, {}, join_stats(group.active, group.stats), 10).candidates;
       ASSERT_EQ(candidates.size(), chosen.size());
       for (std::size_t i = 0; i + 1 < candidates.size(); ++i) expect_decides(candidates[i], candidates[i + 1], above);
       ASSERT_TRUE(candidates.back().decided_by.empty());
@@ -105,17 +105,18 @@ TEST(Reasons, TheKeySaidToDecideDoes) {
   EXPECT_GT(sets, 300);
 }
 
-TEST(Reasons, OnlyTheHeadOfALongRankingIsPutDownAndTheVictimWhereverItStands) {
+TEST(Reasons, OnlyTheHeadOfALongRankingIsRecordedAndTheVictimWhereverItIs) {
   std::vector<PodKind> kinds(12, {.used_mib = 150, .request_mib = 0, .priority = 2'000'000'000});
   kinds.push_back({.used_mib = 10, .request_mib = 100, .priority = 0});
   const Group group(kinds);
-  const JudgedRanking judged = judge_ranking(Signal::kMemoryAvailable, {}, join_stats(group.active, group.stats), 10);
-  ASSERT_EQ(judged.candidates.size(), 11u);
-  EXPECT_EQ(judged.candidates.back().subject.uid, "uid-12");
-  EXPECT_EQ(judged.candidates.back().reason.code, policy::ReasonCode::kRankedFirst);
+  const EvaluatedRanking ranking =
+      evaluate_ranking(Signal::kMemoryAvailable, {}, join_stats(group.active, group.stats), 10);
+  ASSERT_EQ(ranking.candidates.size(), 11u);
+  EXPECT_EQ(ranking.candidates.back().subject.uid, "uid-12");
+  EXPECT_EQ(ranking.candidates.back().reason.code, policy::ReasonCode::kRankedFirst);
 }
 
-TEST(Reasons, APassThatEndsNobodySaysWhy) {
+TEST(Reasons, APassWithoutAVictimSaysWhy) {
   const PassConfig config{.thresholds = parse_thresholds({.hard = {{"memory.available", "100Mi"}}}).value()};
   for (const std::int64_t available : {50, 99, 100, 500}) {
     for (const bool critical : {false, true}) {
@@ -137,7 +138,7 @@ TEST(Reasons, APassThatEndsNobodySaysWhy) {
   }
 }
 
-TEST(Standing, ListsEverybodyAndChangesNothing) {
+TEST(CurrentDecision, ListsAllPodsAndChangesNothing) {
   const PassConfig config{.thresholds = parse_thresholds({.hard = {{"memory.available", "100Mi"}}}).value()};
   const Group group(differing_kinds());
   api::Summary summary = node_with(500, WallTime(seconds(1)));
@@ -145,7 +146,8 @@ TEST(Standing, ListsEverybodyAndChangesNothing) {
   PassState state;
   adopt_layout(config, {}, state);
   const Now now{Instant(hours(1)), WallTime(seconds(2))};
-  const policy::Decision decision = standing(config, state, summary, group.active, Signal::kMemoryAvailable, now);
+  const policy::Decision decision =
+      current_decision(config, state, summary, group.active, Signal::kMemoryAvailable, now);
   EXPECT_EQ(decision.verdict, policy::Verdict::kRests);
   EXPECT_EQ(decision.candidates.size(), group.pods.size());
   EXPECT_EQ(decision.reasons.front().code, policy::ReasonCode::kThresholdNotMet);

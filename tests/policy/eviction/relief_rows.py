@@ -124,7 +124,8 @@ class Node:
             self.last_round = now
         if waits:
             self.has_waited = True
-        return {"near": True, "reclaim": reclaim, "pods": reasons, "expected": expected, "shortBy": short, "waits": waits}
+        return {"near": True, "reclaim": reclaim, "pods": reasons, "expected": expected, "shortBy": short,
+                "waits": waits}
 
 
 def pod(name, priority=0, request=0):
@@ -161,13 +162,15 @@ def by_hand():
     yield node("no threshold is near: nothing is reclaimed", [pod("reader")], [reading(0, 164 * Mi, reader=reader)])
     yield node("one byte nearer", [pod("reader")], [reading(0, 164 * Mi - 1, reader=reader)])
     yield node("near is a twentieth of a large memory", [pod("reader")],
-               [reading(0, 100 * Mi + 64 * Gi // 20, reader=reader), reading(1, 100 * Mi + 64 * Gi // 20 - 1, reader=reader)],
+               [reading(0, 100 * Mi + 64 * Gi // 20, reader=reader),
+                reading(1, 100 * Mi + 64 * Gi // 20 - 1, reader=reader)],
                memory=64 * Gi)
     yield node("the amount that is wanted comes on top of the inactive pages", [pod("reader")],
                [reading(0, 150 * Mi, reader=reader)])
     yield node("at most 256Mi of a pod in a round", [pod("reader")],
                [reading(0, 100 * Mi, reader=cache(900 * Mi, 100 * Mi, 700 * Mi, 0))])
-    yield node("inactive pages that fill the round: the working set does not fall, so no eviction waits", [pod("reader")],
+    yield node("inactive pages that fill the round: the working set does not fall, so no eviction waits",
+               [pod("reader")],
                [reading(0, 90 * Mi, reader=cache(900 * Mi, 400 * Mi, 700 * Mi, 0))])
     yield node("at most 1Gi of all pods in a round", [pod(f"p{n}") for n in range(6)],
                [reading(0, 1 * Gi, **{f"p{n}": cache(4 * Gi, 200 * Mi, 2 * Gi, 0) for n in range(6)})],
@@ -184,7 +187,8 @@ def by_hand():
     yield node("an eviction waits when the round can end the shortage, and only once", [pod("reader")],
                [reading(0, 90 * Mi, reader=reader), reading(1, 90 * Mi, reader=reader)])
     yield node("it may wait again once memory was above the threshold", [pod("reader")],
-               [reading(0, 90 * Mi, reader=reader), reading(1, 100 * Mi, reader=reader), reading(2, 90 * Mi, reader=reader)])
+               [reading(0, 90 * Mi, reader=reader), reading(1, 100 * Mi, reader=reader),
+                reading(2, 90 * Mi, reader=reader)])
     yield node("a leak: there is not enough page cache, the eviction does not wait", [pod("leak"), pod("web")],
                [reading(0, 60 * Mi, leak=cache(800 * Mi, Mi, 2 * Mi, 0), web=other)])
     yield node("the minimum reclaim belongs to the shortage", [pod("web")],
@@ -192,7 +196,8 @@ def by_hand():
     yield node("the minimum reclaim is reached", [pod("web")],
                [reading(0, 90 * Mi, web=cache(400 * Mi, 0, 80 * Mi, 0))], minimum={"memory.available": "50Mi"})
     yield node("one round a second", [pod("reader")],
-               [reading(0, 120 * Mi, reader=reader), reading(0, 120 * Mi, reader=reader), reading(1, 120 * Mi, reader=reader)])
+               [reading(0, 120 * Mi, reader=reader), reading(0, 120 * Mi, reader=reader),
+                reading(1, 120 * Mi, reader=reader)])
     yield node("a threshold in percent", [pod("reader")], [reading(0, 270 * Mi, reader=reader)],
                hard={"memory.available": "25%"})
     yield node("page cache counts as free: there is nothing to relieve", [pod("reader")],
@@ -212,11 +217,14 @@ def by_hand():
                         reading(91, 120 * Mi, reader=cache(600 * Mi, 100 * Mi, 400 * Mi, 200 * Mi)),
                         reading(92, 120 * Mi, reader=cache(600 * Mi, 100 * Mi, 400 * Mi, 200 * Mi))])
     yield node("less than an eighth comes free: the pod rests", [pod("reader")],
-               [reading(0, 120 * Mi, reader=reader), answer(0, "reader", 144 * Mi, 18 * Mi - 1, 0), reading(1, 120 * Mi, reader=reader)])
+               [reading(0, 120 * Mi, reader=reader), answer(0, "reader", 144 * Mi, 18 * Mi - 1, 0),
+                reading(1, 120 * Mi, reader=reader)])
     yield node("an eighth is enough", [pod("reader")],
-               [reading(0, 120 * Mi, reader=reader), answer(0, "reader", 144 * Mi, 18 * Mi, 0), reading(1, 120 * Mi, reader=reader)])
+               [reading(0, 120 * Mi, reader=reader), answer(0, "reader", 144 * Mi, 18 * Mi, 0),
+                reading(1, 120 * Mi, reader=reader)])
     yield node("a kernel without a counter: what comes free decides alone", [pod("reader")],
-               [reading(0, 120 * Mi, reader=cache(600 * Mi, 100 * Mi, 400 * Mi)), answer(0, "reader", 144 * Mi, 144 * Mi),
+               [reading(0, 120 * Mi, reader=cache(600 * Mi, 100 * Mi, 400 * Mi)),
+                answer(0, "reader", 144 * Mi, 144 * Mi),
                 reading(1, 120 * Mi, reader=cache(600 * Mi, 100 * Mi, 400 * Mi))])
     yield node("a pod that rests leaves its turn to the next", [pod("reader"), pod("web")],
                [reading(0, 150 * Mi, reader=reader, web=other), answer(0, "reader", 114 * Mi, 0, 0),
@@ -245,7 +253,8 @@ def at_random(count):
             if steps and "relieved" not in steps[-1] and draw.random() < 0.6:
                 steps.append({"second": second, "relieved": [
                     {"pod": each["name"], "asked": 128 * Mi, "freed": draw.choice([0, 10 * Mi, 128 * Mi]),
-                     "refaulted": counters[each["name"]]} for each in pods if draw.random() < 0.6 and each["name"] in steps[-1]["pods"]]})
+                     "refaulted": counters[each["name"]]} for each in pods if draw.random() < 0.6
+                     and each["name"] in steps[-1]["pods"]]})
                 continue
             there = {}
             for each in pods:

@@ -46,7 +46,7 @@ inline api::Pod make_pod(const PodKind& kind, std::size_t number) {
   return pod;
 }
 
-/// nullopt: nothing was measured of it.
+/// nullopt: the pod has no measurement.
 inline std::optional<api::PodStats> make_stats(const PodKind& kind, std::size_t number) {
   if (!kind.used_mib) return std::nullopt;
   api::PodStats stats;
@@ -55,7 +55,7 @@ inline std::optional<api::PodStats> make_stats(const PodKind& kind, std::size_t 
   return stats;
 }
 
-/// A node with this much memory left of 1000Mi.
+/// A node with this much of its 1000Mi of memory available.
 inline api::Summary node_with(std::int64_t available_mib, WallTime at) {
   api::Summary summary;
   api::MemoryStats& memory = summary.node.memory.emplace();

@@ -26,7 +26,7 @@ SignalMap read_map(const Json& in, std::string_view key) {
   return map;
 }
 
-/// The kind of error, by what only its text says.
+/// The kind of an error, found in its text.
 std::string_view kind_of(std::string_view text, std::string_view step) {
   const auto has = [&](std::string_view part) { return text.find(part) != std::string_view::npos; };
   if (has("unsupported eviction signal")) return "unsupported-signal";
@@ -116,7 +116,7 @@ std::optional<Mismatch> containerfs(const Json& row) {
   return compare_lists(sorted_signatures(read_thresholds(out, "effective")), sorted_signatures(derived.thresholds));
 }
 
-std::optional<Mismatch> met(const Json& row) {
+std::optional<Mismatch> check_crossed(const Json& row) {
   const Json& in = *row.find("in");
   const Json& out = *row.find("out");
   if (row.string_at({"fn"}) == "thresholdQuantity") {
@@ -161,15 +161,15 @@ std::optional<Mismatch> first_observed(const Json& in, const Json& out) {
       tracker.restore(all.at(std::stoul(index)), at_seconds(*at.if_int64()));
     }
   }
-  const std::vector<Threshold> met_now = pick(all, read_indices(in, "met"));
-  tracker.update(met_now, now);
+  const std::vector<Threshold> crossed_now = pick(all, read_indices(in, "met"));
+  tracker.update(crossed_now, now);
   Json observed = Json::object();
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto since = tracker.first_observed(all[i]);
     if (since) observed[std::to_string(i)] = std::chrono::floor<seconds>(since->time_since_epoch()).count();
   }
   return compare(out, Json::object({{"firstObservedAt", observed},
-                                    {"graceMet", indices_of(all, tracker.past_grace(met_now, now))}}));
+                                    {"graceMet", indices_of(all, tracker.past_grace(crossed_now, now))}}));
 }
 
 std::optional<Mismatch> grace_boundary(const Json& in, const Json& out) {
@@ -258,7 +258,7 @@ std::optional<Mismatch> wait_cleanup(const Json& row) {
   for (std::int64_t second = 1;; ++second) {
     const bool gone = std::ranges::all_of(array(*row.find("in"), "cleanedUpAfterSeconds"),
                                           [&](const Json& each) { return *each.if_int64() <= second; });
-    const WaitState state = wait.judge(gone ? Cleanup::kFinished : Cleanup::kUnfinished, at_seconds(second));
+    const WaitState state = wait.evaluate(gone ? Cleanup::kFinished : Cleanup::kUnfinished, at_seconds(second));
     if (state == WaitState::kWaiting) continue;
     return compare(*row.find("out"),
                    Json::object({{"returnsAfterSeconds", second}, {"timedOut", state == WaitState::kTimedOut}}));
@@ -267,7 +267,7 @@ std::optional<Mismatch> wait_cleanup(const Json& row) {
 
 const bool kParse = add_vector_check("eviction/threshold_parse", threshold_parse);
 const bool kContainerfs = add_vector_check("eviction/containerfs_thresholds", containerfs);
-const bool kMet = add_vector_check("eviction/thresholds_met", met);
+const bool kCrossed = add_vector_check("eviction/thresholds_met", check_crossed);
 const bool kState = add_vector_check("eviction/threshold_state", threshold_state);
 const bool kWait = add_vector_check("eviction/wait_cleanup", wait_cleanup);
 

@@ -213,11 +213,11 @@ class Trace {
 
   static std::optional<Mismatch> compare_tick(const Json& want, const Json& got) {
     const Json* conditions = want.find("conditions");
-    const Json* met = want.find("thresholdsMet");
+    const Json* crossed = want.find("thresholdsMet");
     const Json* since = want.find("firstObservedAt");
     const bool same_state =
         (conditions == nullptr ? Json::array() : *conditions) == *got.find("conditions") &&
-        sorted(met == nullptr ? Json::array() : *met, false) == sorted(*got.find("thresholdsMet"), false) &&
+        sorted(crossed == nullptr ? Json::array() : *crossed, false) == sorted(*got.find("thresholdsMet"), false) &&
         (since == nullptr ? Json::object() : *since) == *got.find("firstObservedAt") &&
         flag(want, "error") == flag(got, "error");
     Json outcome = *got.find("outcome");

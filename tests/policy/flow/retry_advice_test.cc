@@ -1,4 +1,4 @@
-// Goal: the advice doubles while refusals stay frequent, ends at 32 s, and comes back.
+// Goal: the advised wait doubles while refusals are frequent, up to 32 s, and falls again.
 #include "policy/flow/retry_advice.h"
 
 #include <gtest/gtest.h>
@@ -8,18 +8,18 @@
 namespace spillway::flow {
 namespace {
 
-/// The advice while so many requests are refused in every second.
+/// The advice while this number of requests is refused in every second.
 std::vector<int> advice_at(RetryAdvice& advice, Instant& now, int per_second, int for_seconds) {
   std::vector<int> out;
   for (int i = 0; i < per_second * for_seconds; ++i) {
     now += Duration(seconds(1)) / per_second;
-    const int told = advice.refuse(now);
-    if (out.empty() || out.back() != told) out.push_back(told);
+    const int advised = advice.refuse(now);
+    if (out.empty() || out.back() != advised) out.push_back(advised);
   }
   return out;
 }
 
-TEST(RetryAdvice, DoublesWhileRefusalsAreFrequentAndComesBack) {
+TEST(RetryAdvice, DoublesWhileRefusalsAreFrequentAndFallsAgain) {
   RetryAdvice advice;
   Instant now{};
   EXPECT_EQ(advice_at(advice, now, 10, 120), (std::vector<int>{1, 2, 4, 8, 16, 32}));

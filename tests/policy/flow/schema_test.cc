@@ -3,6 +3,7 @@
 #include "policy/flow/schema.h"
 
 #include "policy/flow/built_in.h"
+#include "policy/flow/flow_table.h"
 
 #include <gtest/gtest.h>
 
@@ -54,8 +55,8 @@ Asked path(const Who& who, std::string_view verb, std::string_view at) {
 }
 
 std::string schema_of(const Asked& asked) {
-  static const Configuration kBuiltIn = built_in_configuration();
-  return kBuiltIn.schemas[classify(kBuiltIn, asked)].name;
+  static const FlowTable kBuiltIn(built_in_configuration());
+  return kBuiltIn.configuration().schemas[kBuiltIn.classify(asked)].name;
 }
 
 constexpr std::string_view kLeases = "coordination.k8s.io";
@@ -198,7 +199,7 @@ TEST(FlowSchemas, PathsMayEndInAStar) {
   EXPECT_FALSE(has("/healthz", "/healthz/ping"));
 }
 
-TEST(FlowSchemas, FlowsAreToldApartByWhatAuthenticationEstablished) {
+TEST(FlowSchemas, FlowsAreSeparatedByWhatAuthenticationEstablished) {
   const Asked asked = resource(kAccount, "list", "", "pods", {}, "other");
   EXPECT_EQ(flow_name(FlowBy::kUser, asked), kAccount.user);
   EXPECT_EQ(flow_name(FlowBy::kNamespace, asked), "other");

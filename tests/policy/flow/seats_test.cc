@@ -1,4 +1,4 @@
-// Goal: what requests cost and how long they may wait, at every edge.
+// Goal: the seats of requests and their longest waits, at every boundary.
 #include "policy/flow/seats.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(Seats, AWriteHasOneForEveryTenWatchers) {
   EXPECT_TRUE(lingers(10));
 }
 
-TEST(Seats, NobodyTakesMoreThanAPartOfALevel) {
+TEST(Seats, NoFlowTakesMoreThanAPartOfALevel) {
   EXPECT_EQ(bounded_seats(10, 245), 10);
   EXPECT_EQ(bounded_seats(10, 49), 7);
   EXPECT_EQ(bounded_seats(10, 13), 1);

@@ -1,4 +1,4 @@
-// Each brake: what it holds, why it says so, when it lets go.
+// Each brake: the acts that it holds, its reason, and when it releases them.
 #include "policy/lifecycle/brakes.h"
 
 #include <gtest/gtest.h>
@@ -85,7 +85,8 @@ TEST_F(BrakesTest, AZoneIsHeldByItsName) {
   EXPECT_EQ(brakes.hold(now), std::nullopt);
   EXPECT_EQ(brakes.hold_in(a, now)->facts.front(), (policy::Fact{"zone", "r1::a"}));
   brakes.set_manual_hold({"all of it", {{"r1::a", "move"}}});
-  EXPECT_EQ(brakes.hold_in(a, now)->facts.back(), (policy::Fact{"why", "move"}));  // the nearer one is named
+  // the brake of the smaller scope is named
+  EXPECT_EQ(brakes.hold_in(a, now)->facts.back(), (policy::Fact{"why", "move"}));
   EXPECT_EQ(ask(brakes, ActKind::kTaint, ""), ReasonCode::kManualHold);
 }
 
@@ -103,7 +104,7 @@ TEST_F(BrakesTest, AJumpOfTheWallClockHolds) {
   EXPECT_EQ(ask(brakes, ActKind::kDeletePod), std::nullopt);
 }
 
-TEST_F(BrakesTest, AProcessThatStoodStillHolds) {
+TEST_F(BrakesTest, AProcessThatWasStoppedHolds) {
   Brakes brakes({.clock_jump_max = seconds(2)});
   brakes.on_clock(now, seconds(5));
   pass(seconds(60));
@@ -132,7 +133,7 @@ TEST_F(BrakesTest, MostHeartbeatsLateAtOnceIsAStallNotADeath) {
   EXPECT_EQ(ask(brakes, ActKind::kMarkNotReady), std::nullopt);
 }
 
-TEST_F(BrakesTest, AStallThatLastsIsBelieved) {
+TEST_F(BrakesTest, AStallThatLastsIsTrusted) {
   Brakes brakes({.stall_share = 0.5, .stall_max = minutes(2), .cool_down = minutes(1)});
   brakes.on_heartbeats(100, 100, now);
   pass(minutes(2));

@@ -40,12 +40,12 @@ class Monitor : public ::testing::Test {
   /// One pass in Spillway's order; writes and taints succeed at once.
   NodeMonitor::Verdict pass() {
     for (const auto& [name, node] : nodes) {
-      if (const auto seen = told.find(name); seen == told.end() || seen->second != node) monitor->touch(name);
+      if (const auto seen = reported.find(name); seen == reported.end() || seen->second != node) monitor->touch(name);
     }
-    for (const auto& [name, node] : told) {
+    for (const auto& [name, node] : reported) {
       if (!nodes.contains(name)) monitor->touch(name);
     }
-    told = nodes;
+    reported = nodes;
     const auto find = [this](std::string_view name) {
       const auto node = nodes.find(std::string(name));
       return node == nodes.end() ? nullptr : &node->second;
@@ -123,7 +123,7 @@ class Monitor : public ::testing::Test {
 
   Now now{Instant(hours(10)), WallTime(seconds(1'700'000'000))};
   std::map<std::string, api::Node> nodes;
-  std::map<std::string, api::Node> told;
+  std::map<std::string, api::Node> reported;
   std::map<std::string, bool> marked;
   NodeMonitor::Opening opening;
   std::unique_ptr<NodeMonitor> monitor = std::make_unique<NodeMonitor>(MonitorConfig{}, Profile{});
@@ -143,7 +143,7 @@ TEST_F(Monitor, ARestartKeepsTheTaintsOfFailingNodes) {  // T3
   add("n1");
   pass();
   EXPECT_THAT(tainted(), ElementsAre("n0"));
-  EXPECT_TRUE(marked.at("n0"));  // T6: its pods are marked again
+  EXPECT_TRUE(marked.at("n0"));  // T6: the node's pods are marked again
   EXPECT_FALSE(marked.at("n1"));
   EXPECT_TRUE(monitor->zones().begin()->second.queue.empty());
 }
@@ -156,7 +156,7 @@ TEST_F(Monitor, ANodeOfTheSameNameStartsAfresh) {  // T2
   nodes.at("n0").status.conditions.clear();
   run(seconds(30), {"n1", "n2"});
   EXPECT_EQ(opening.added.size(), 0U);
-  EXPECT_EQ(readiness_of(nodes.at("n0")), std::nullopt);  // within its startup grace period
+  EXPECT_EQ(readiness_of(nodes.at("n0")), std::nullopt);  // the node is within its startup grace period
   run(seconds(35), {"n1", "n2"});
   EXPECT_EQ(readiness_of(nodes.at("n0")), Readiness::kUnknown);
 }
@@ -174,7 +174,7 @@ TEST_F(Monitor, MasterDisruptionSweepsTaintsUntilItEnds) {  // T10
   EXPECT_THAT(tainted(), IsEmpty());
 }
 
-TEST_F(Monitor, LeavingMasterDisruptionForgetsWhoWaited) {  // T11
+TEST_F(Monitor, TheEndOfMasterDisruptionForgetsWhoWaited) {  // T11
   for (const char* name : {"n0", "n1", "n2"}) add(name);
   pass();
   run(seconds(70), {});
@@ -196,7 +196,7 @@ TEST_F(Monitor, AStoppedZoneWithRateOneStartsAgain) {  // T12
   EXPECT_EQ(monitor->zones().begin()->second.queue.limiter().effective_rate(), 1.0F);
 }
 
-TEST_F(Monitor, RateZeroTaintsNobody) {  // T13
+TEST_F(Monitor, RateZeroTaintsNoNode) {  // T13
   MonitorConfig config;
   config.zones.node_eviction_rate = 0.0F;
   monitor = std::make_unique<NodeMonitor>(config, Profile{});
@@ -216,7 +216,7 @@ TEST_F(Monitor, AZoneOfExcludedNodesKeepsItsRate) {  // T8
   run(seconds(55), {"n9"});
   EXPECT_THAT(tainted(), SizeIs(1));
   run(seconds(5), {"n9"});
-  EXPECT_THAT(tainted(), SizeIs(1));  // not one per pass
+  EXPECT_THAT(tainted(), SizeIs(1));  // once, and not in every pass
   run(seconds(5), {"n9"});
   EXPECT_THAT(tainted(), SizeIs(2));
 }
@@ -233,7 +233,7 @@ TEST_F(Monitor, VanishedZonesLeaveNothingBehind) {  // T9
   EXPECT_FALSE(monitor->find_record("n1"));
 }
 
-TEST_F(Monitor, LooksOnlyAtWhatChangedOrDoesNotRest) {
+TEST_F(Monitor, ChecksOnlyWhatChangedOrDoesNotRest) {
   for (const char* name : {"n0", "n1", "n2", "n3"}) add(name);
   pass();
   advance(seconds(5));
@@ -275,7 +275,7 @@ TEST_F(Monitor, TheReasonCarriesTheNumbers) {
             "heartbeat-stale silence_ms=51000 grace_period_ms=50000");
 }
 
-/// As Kubernetes does it from 1.33 on; before, a timer stayed as it was.
+/// As Kubernetes since 1.33; before, an armed timer was not changed.
 TEST(TaintEvictions, TimersFollowTheTolerations) {  // T14
   EXPECT_FALSE(upstream_profile(Line::kV1_29, EvictionMode::kTaint).timers_follow_tolerations);
   EXPECT_TRUE(upstream_profile(Line::kV1_34, EvictionMode::kTaint).timers_follow_tolerations);
@@ -298,7 +298,7 @@ TEST(TaintEvictions, TimersFollowTheTolerations) {  // T14
   EXPECT_EQ(evictions.next_due(), std::nullopt);
 }
 
-TEST(TaintEvictions, AFailedDeletionComesBackLaterEachTime) {  // T15
+TEST(TaintEvictions, AFailedDeletionIsRetriedLaterEachTime) {  // T15
   TaintEvictions evictions{Profile{}};
   api::Pod pod;
   pod.metadata.ns = "default";

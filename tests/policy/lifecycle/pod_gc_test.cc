@@ -76,7 +76,7 @@ TEST_F(PodGcRule, OrphansGoOnceTheNodeIsKnownToBeGone) {
   EXPECT_THAT(collect(), ElementsAre("b orphaned"));
 }
 
-TEST_F(PodGcRule, TerminatingPodsGoWhereNobodyFinishesThem) {
+TEST_F(PodGcRule, TerminatingPodsAreDeletedWhereNoKubeletFinishesThem) {
   add_node("sick", "Unknown", true);
   add_node("odd", "True", true);
   add_node("dead", "Unknown");

@@ -296,16 +296,16 @@ void ScanningMonitor::apply_state(const std::string& key, Zone& zone, ZoneState 
 
 ScanningMonitor::Verdict ScanningMonitor::finish_pass(Snapshot snapshot, Now now) {
   Verdict verdict;
-  std::map<std::string, ZoneState> judged;
+  std::map<std::string, ZoneState> states;
   bool all_disrupted = true;
   for (const auto& [key, zone] : zones_) {
     if (zone.counts.size() == 0) continue;
     const ZoneState state = zone_state(zone.counts, config_.zones.unhealthy_zone_threshold);
     all_disrupted = all_disrupted && state == ZoneState::kFullDisruption;
-    judged.emplace(key, state);
+    states.emplace(key, state);
   }
   const bool all_were_disrupted = drop_vanished_zones(snapshot);
-  verdict.master_disruption = all_disrupted && !judged.empty();
+  verdict.master_disruption = all_disrupted && !states.empty();
   verdict.entered_master_disruption = all_disrupted && !all_were_disrupted;
   verdict.left_master_disruption = !all_disrupted && all_were_disrupted;
   master_disruption_ = verdict.master_disruption;
@@ -334,8 +334,8 @@ ScanningMonitor::Verdict ScanningMonitor::finish_pass(Snapshot snapshot, Now now
     }
   }
   for (auto& [key, zone] : zones_) {
-    const auto state = judged.find(key);
-    if (state == judged.end()) continue;
+    const auto state = states.find(key);
+    if (state == states.end()) continue;
     if (verdict.left_master_disruption && profile_.clear_queues_on_leaving) zone.queue.clear();
     if (verdict.left_master_disruption || zone.state != state->second) {
       apply_state(key, zone, state->second, verdict, now);

@@ -22,7 +22,7 @@ constexpr std::size_t kNames = 14;
 constexpr std::size_t kZones = 3;
 
 /// The decision of a pass for one node, as text.
-std::string told(const Assessment& assessment) {
+std::string decision_text(const Assessment& assessment) {
   const auto text = [](const std::optional<Readiness>& readiness) {
     return readiness ? to_string(*readiness) : "none";
   };
@@ -131,7 +131,7 @@ class Pair {
         nodes_.erase(name);
         break;
       case 1:
-        add(i);  // another one of the same name
+        add(i);  // another node of the same name
         break;
       case 2:
         nodes_.at(name).metadata.labels["topology.kubernetes.io/zone"] = fmt::format("z{}", rng_.below(kZones));
@@ -196,12 +196,12 @@ class Pair {
     for (const auto& [name, assessment] : assessed) decide(name, assessment);
   }
 
-  /// False: its status could not be written.
+  /// False: the node's status could not be written.
   bool assess(const std::string& name, std::map<std::string, Assessment>& assessed) {
     api::Node& node = nodes_.at(name);
     const Assessment wanted = all_.assess(node, lease_of(name), now_);
     if (due_.contains(name)) {
-      EXPECT_EQ(told(some_.assess(node, lease_of(name), now_)), told(wanted)) << name;
+      EXPECT_EQ(decision_text(some_.assess(node, lease_of(name), now_)), decision_text(wanted)) << name;
     } else {
       EXPECT_EQ(wanted.current, Readiness::kTrue) << name << " was not due";
       EXPECT_FALSE(wanted.silent || wanted.write) << name << " was not due";
@@ -240,7 +240,7 @@ class Pair {
   void decide(const std::string& name, const Assessment& assessment) {
     const api::Node& node = nodes_.at(name);
     const bool due = due_.contains(name);
-    if (!rng_.chance_ppm(970'000)) {  // its pods could not be listed
+    if (!rng_.chance_ppm(970'000)) {  // the node's pods could not be listed
       all_.pods_unknown(node, assessment);
       if (due) some_.pods_unknown(node, assessment);
       return;

@@ -210,7 +210,7 @@ std::optional<Mismatch> check_packets(const Json& row) {
   for (const std::string& text : texts_of(proxy, "nodeAddresses")) {
     here.insert(*api::parse_ip(text.substr(0, text.find('/'))));
   }
-  // 127.0.0.1 stands for its whole range here: no row has another address of it.
+  // 127.0.0.1 stands for the whole range: no row has another address in it.
   Json got = Json::array();
   Json want = Json::array();
   const Json::Array& packets = array_of(in, "packets");
@@ -235,13 +235,13 @@ std::optional<Mismatch> check_conntrack(const Json& row) {
   const std::vector<SlicePtr> before = slices_in(in, "endpointSlicesBefore");
   const std::vector<SlicePtr> after = slices_in(in, "endpointSlicesAfter");
   bool required = false;
-  FlowJudge judge;
+  FlowCheck flows_now;
   for (const Json& each : array_of(in, "services")) {
     const auto service = api::decode<api::ProxiedService>(each).value();
     const MergedEndpoints was = merge_endpoints(slices_of(before, service), family, node);
     const MergedEndpoints is = merge_endpoints(slices_of(after, service), family, node);
-    required = required || leaves_flows(was, is);
-    for (const ServicePort& port : service_ports(service, family)) judge.add(port, endpoints_of(is, port));
+    required = required || may_have_stale_flows(was, is);
+    for (const ServicePort& port : service_ports(service, family)) flows_now.add(port, endpoints_of(is, port));
   }
   Json deleted = Json::array();
   const Json::Array& entries = array_of(in, "entries");
@@ -251,7 +251,7 @@ std::optional<Mismatch> check_conntrack(const Json& row) {
     const Flow flow{.destination = *api::parse_ip(entry.string_at({"origDst"})),
                     .destination_port = static_cast<std::int32_t>(*entry.find("origDstPort")->if_int64()),
                     .server = *api::parse_ip(entry.string_at({"replySrc"}))};
-    if (judge.is_stale(flow)) deleted.if_array()->push_back(static_cast<std::int64_t>(i));
+    if (flows_now.is_stale(flow)) deleted.if_array()->push_back(static_cast<std::int64_t>(i));
   }
   return support::compare(*row.find("want"),
                           Json::object({{"cleanupRequired", required}, {"deleted", std::move(deleted)}}));

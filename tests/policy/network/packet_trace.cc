@@ -12,7 +12,7 @@ namespace {
 
 enum class Verdict { kContinue, kReturn, kAccept, kDrop, kReject };
 
-/// The random numbers of one walk; all of them in turn, like the digits of a counter.
+/// The random numbers of one walk; walks use all of them in turn, like the digits of a counter.
 class Choices {
  public:
   std::size_t draw(std::size_t below) {
@@ -95,8 +95,8 @@ class Walk {
     return walk(chain->second);
   }
 
-  /// As after a jump or a goto; what follows a goto in the same chain is not walked.
-  Verdict leave(const std::string& name) {
+  /// Follows a jump or a goto; rules behind a goto in the same chain are not evaluated.
+  Verdict follow(const std::string& name) {
     const Verdict verdict = enter(name);
     return verdict == Verdict::kContinue ? Verdict::kReturn : verdict;
   }
@@ -168,7 +168,7 @@ class Walk {
 
   Verdict operator()(const Jump& statement) { return enter(statement.chain); }
 
-  Verdict operator()(const Goto& statement) { return leave(statement.chain); }
+  Verdict operator()(const Goto& statement) { return follow(statement.chain); }
 
   Verdict operator()(const Follow& statement) {
     const std::string* verdict = find(statement.map, target_key(statement.target));
@@ -176,7 +176,7 @@ class Walk {
     if (*verdict == "drop") return Verdict::kDrop;
     constexpr std::string_view kGoto = "goto ";
     if (!verdict->starts_with(kGoto)) throw std::runtime_error("no verdict: " + *verdict);
-    return leave(verdict->substr(kGoto.size()));
+    return follow(verdict->substr(kGoto.size()));
   }
 
   Verdict operator()(const Spread& statement) {
@@ -189,7 +189,7 @@ class Walk {
   }
 
   Verdict operator()(const GotoAny& statement) {
-    return leave(statement.chains[choices_.draw(statement.chains.size())]);
+    return follow(statement.chains[choices_.draw(statement.chains.size())]);
   }
 
   Verdict operator()(const Translate& statement) { return translate(statement.ip, statement.port); }

@@ -164,7 +164,7 @@ TEST_F(Book, AChainThatIsNeededAgainIsNotDeleted) {
   EXPECT_TRUE(take().deleted_chains.empty());
 }
 
-TEST_F(Book, AffinityComesGoesAndChangesItsTime) {
+TEST_F(Book, AffinityIsAddedRemovedAndChangesItsTime) {
   ServicePort port = web();
   for (const std::int32_t seconds : {0, 100, 200, 0, 200}) {
     port.affinity_seconds = seconds;

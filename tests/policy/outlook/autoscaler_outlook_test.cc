@@ -197,7 +197,7 @@ TEST_F(AutoscalerOutlooks, WhatMayNotBeReadIsTakenFromItsStatus) {
   EXPECT_EQ(rows_of(said, "conditions"), std::vector<std::string>{"ScalingActive: False"});
 }
 
-TEST_F(AutoscalerOutlooks, WhatTheControllerSaysOtherwiseIsTold) {
+TEST_F(AutoscalerOutlooks, WhatTheControllerSaysOtherwiseIsReported) {
   add_condition("ScalingActive", "False", "FailedGetResourceMetric");
   const Outlook said = explain(usage(50));
   EXPECT_EQ(first_code(said), Code::kScaleSteady);

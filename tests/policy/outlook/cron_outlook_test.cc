@@ -126,7 +126,7 @@ TEST_F(CronOutlooks, OneThatRunsForbidsTheNext) {
   EXPECT_EQ(first_code(explain()), Code::kCronDue);
 }
 
-TEST_F(CronOutlooks, ManyMissedStartsAreTold) {
+TEST_F(CronOutlooks, ManyMissedStartsAreReported) {
   cron.schedule = "* * * * *";
   cron.status.last_schedule_time = kNow - hours(3);
   const Outlook said = explain();

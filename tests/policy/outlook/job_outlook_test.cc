@@ -165,7 +165,7 @@ TEST_F(JobOutlooks, ARefusalCountsUntilAPodIsMade) {
   EXPECT_TRUE(says(explain(), Code::kJobRuns));
 }
 
-TEST_F(JobOutlooks, SaysWhichFailuresARuleHasMet) {
+TEST_F(JobOutlooks, SaysWhichFailuresARuleHasMatched) {
   job.pod_failure_policy.emplace();
   job.pod_failure_policy->rules = {{"Ignore", api::ExitCodesPattern{std::nullopt, "In", {42}}, {}},
                                    {"FailJob", api::ExitCodesPattern{std::nullopt, "In", {1}}, {}}};

@@ -19,7 +19,7 @@ inline WallTime at(std::string_view text) {
   return api::parse_time(text).value();
 }
 
-/// nullptr: it has no such part.
+/// The part of that name; nullptr: there is none.
 inline const Part* find_part(const Outlook& outlook, std::string_view name) {
   const auto found = std::ranges::find(outlook.parts, name, &Part::name);
   return found == outlook.parts.end() ? nullptr : &*found;
@@ -33,7 +33,7 @@ inline bool says(const Outlook& outlook, Code code) {
   return find_remark(outlook, code) != nullptr;
 }
 
-/// "7", "web-1"; "-": it does not say that, or without such a fact.
+/// The fact as text: "7", "web-1"; "-": no such remark, or no such fact.
 inline std::string fact_of(const Outlook& outlook, Code code, std::string_view name) {
   const Remark* remark = find_remark(outlook, code);
   const policy::Fact* fact = remark != nullptr ? policy::find_fact(remark->facts, name) : nullptr;

@@ -63,7 +63,7 @@ TEST_F(PodOutlooks, SaysNothingOfContainersThatDoTheirWork) {
   EXPECT_EQ(answer(), std::nullopt);
 }
 
-TEST_F(PodOutlooks, LeavesWhatTheNodeEndedToDecisions) {
+TEST_F(PodOutlooks, OmitsWhatTheNodeEnded) {
   main().state.terminated = end(137, "Error");
   EXPECT_EQ(answer(), Code::kPodContainerFailed);
   pod.status.phase = "Failed";
@@ -71,7 +71,7 @@ TEST_F(PodOutlooks, LeavesWhatTheNodeEndedToDecisions) {
   EXPECT_EQ(answer(), std::nullopt);
 }
 
-TEST_F(PodOutlooks, TellsImagesFromStarts) {
+TEST_F(PodOutlooks, SeparatesImagesFromStarts) {
   for (const char* reason : {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}) {
     wait(reason);
     EXPECT_EQ(answer(), Code::kPodNoImage) << reason;
@@ -158,6 +158,26 @@ TEST_F(PodOutlooks, PutsInitContainersFirstAndBoundsTheRows) {
   EXPECT_EQ(outlook->remarks.front().code, Code::kPodNoStart);
   EXPECT_EQ(outlook->parts.front().rows.size(), kRowsMax);
   EXPECT_EQ(outlook->parts.front().total, 13);
+}
+
+TEST_F(PodOutlooks, AVolumeThatCannotBeMountedIsSaidByTheLastWarning) {
+  api::Event event;
+  event.reason = "FailedMount";
+  event.message = "MountVolume.SetUp failed for volume \"c\" : configmap \"nope\" not found";
+  EXPECT_EQ(explain_start(pod, event, kNow), std::nullopt) << "it runs";
+  pod.status.phase = "Pending";
+  EXPECT_EQ(explain_start(pod, event, kNow), std::nullopt) << "it has no node";
+  pod.spec.node_name = "n1";
+  const auto outlook = explain_start(pod, event, kNow);
+  ASSERT_TRUE(outlook);
+  ASSERT_EQ(outlook->remarks.size(), 1U);
+  EXPECT_EQ(
+      outlook->remarks.front(),
+      (Remark{
+          Code::kPodNoStart,
+          {{"container", std::string("main")}, {"reason", std::string("FailedMount")}, {"message", event.message}}}));
+  event.reason = "Unhealthy";
+  EXPECT_EQ(explain_start(pod, event, kNow), std::nullopt);
 }
 
 }  // namespace

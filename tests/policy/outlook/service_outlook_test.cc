@@ -79,7 +79,7 @@ TEST_F(ServiceOutlooks, CountsThoseThatAnswer) {
   EXPECT_EQ(cell_of(said, "ports", 0, "pods"), "1");
 }
 
-TEST_F(ServiceOutlooks, NobodyIsReady) {
+TEST_F(ServiceOutlooks, NoPodIsReady) {
   add_pod(false);
   const Outlook said = explain();
   EXPECT_EQ(first_code(said), Code::kServiceNoneReady);
@@ -175,7 +175,7 @@ TEST_F(ServiceOutlooks, AHeadlessOneIsAnsweredByDns) {
   EXPECT_TRUE(says(explain(), Code::kServiceHeadless));
 }
 
-TEST_F(ServiceOutlooks, SlicesThatAreNotUpToDateAreTold) {
+TEST_F(ServiceOutlooks, SlicesThatAreNotUpToDateAreReported) {
   add_pod();
   const auto ready_pods = std::vector<PodPtr>(pods.begin(), pods.end());
   const auto node = [](const std::string&) -> const api::Node* {

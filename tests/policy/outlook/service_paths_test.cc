@@ -109,7 +109,7 @@ TEST_F(ServicePaths, EndingEndpointsServeWhileNoOtherIsReady) {
   add("10.244.0.3", "n1");
   const auto found = parts();
   EXPECT_EQ(fate(found, "10.96.0.7:80/TCP"), "1 endpoint");
-  EXPECT_EQ(text_of(found[1].rows[0], "why"), "it is ending, and others are ready");
+  EXPECT_EQ(text_of(found[1].rows[0], "why"), "it is terminating, and others are ready");
 }
 
 TEST_F(ServicePaths, AnotherProxysServiceHasNone) {

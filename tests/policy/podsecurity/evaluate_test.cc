@@ -5,7 +5,7 @@
 namespace spillway::podsecurity {
 namespace {
 
-// Wrong in every way there is.
+// A pod that violates every control.
 constexpr std::string_view kWorst = R"({
   "hostNetwork":true,
   "securityContext":{"runAsUser":0,"runAsNonRoot":false,"appArmorProfile":{"type":"Unconfined"},"seccompProfile":{"type":"Unconfined"},
@@ -23,7 +23,7 @@ constexpr std::string_view kGood = R"({
 
 std::string ids(const LevelVersion& by) {
   std::string text;
-  for (const Violation& each : judge(by, kWorst, kWorstMetadata)) text += fmt::format("{} ", each.check);
+  for (const Violation& each : violations_of(by, kWorst, kWorstMetadata)) text += fmt::format("{} ", each.check);
   return text;
 }
 
@@ -79,19 +79,19 @@ TEST(PodSecurityStandards, GrowWithTheirVersions) {
 
 TEST(PodSecurityStandards, PrivilegedAllowsEverything) {
   for (const std::string_view version : {"v1.0", "v1.32", "latest"}) {
-    EXPECT_TRUE(judge(standard(Level::kPrivileged, version), kWorst, kWorstMetadata).empty());
+    EXPECT_TRUE(violations_of(standard(Level::kPrivileged, version), kWorst, kWorstMetadata).empty());
   }
 }
 
 TEST(PodSecurityStandards, RestrictedAllowsWhatIsGood) {
   for (int minor = 0; minor <= kNewestMinor; ++minor) {
-    EXPECT_EQ(details_text(judge(restricted(fmt::format("v1.{}", minor)), kGood)), "");
-    EXPECT_EQ(details_text(judge(baseline(fmt::format("v1.{}", minor)), kGood)), "");
+    EXPECT_EQ(details_text(violations_of(restricted(fmt::format("v1.{}", minor)), kGood)), "");
+    EXPECT_EQ(details_text(violations_of(baseline(fmt::format("v1.{}", minor)), kGood)), "");
   }
 }
 
-TEST(PodSecurityStandards, TellEverythingAtOnce) {
-  const auto violations = judge(restricted(), R"({"containers":[{"name":"a"}]})");
+TEST(PodSecurityStandards, ReportEverythingAtOnce) {
+  const auto violations = violations_of(restricted(), R"({"containers":[{"name":"a"}]})");
   EXPECT_EQ(
       details_text(violations),
       R"(allowPrivilegeEscalation != false (container "a" must set securityContext.allowPrivilegeEscalation=false), )"
@@ -103,13 +103,13 @@ TEST(PodSecurityStandards, TellEverythingAtOnce) {
 }
 
 /// A malformed document is evaluated as if it were empty.
-TEST(PodSecurityStandards, StandOddDocuments) {
+TEST(PodSecurityStandards, SurviveOddDocuments) {
   for (const std::string_view spec :
        {"null", "[]", "{}", R"({"containers":null,"securityContext":[],"volumes":{}})",
         R"({"containers":[null,1,[],{"securityContext":null,"ports":[null]}],"volumes":[null]})",
         R"({"containers":[{"name":1,"securityContext":{"capabilities":{"add":[1],"drop":1},"privileged":"true"}}]})"}) {
-    EXPECT_NO_FATAL_FAILURE(judge(baseline("v1.0"), spec, "[]"));
-    EXPECT_NO_FATAL_FAILURE(judge(restricted(), spec, R"({"annotations":[]})"));
+    EXPECT_NO_FATAL_FAILURE(violations_of(baseline("v1.0"), spec, "[]"));
+    EXPECT_NO_FATAL_FAILURE(violations_of(restricted(), spec, R"({"annotations":[]})"));
   }
 }
 
@@ -119,7 +119,7 @@ TEST(PodSecurityStandards, AreShortAboutManyContainers) {
     spec +=
         fmt::format(R"({}{{"name":"a-rather-long-name-of-a-container-that-says-little-{}"}})", i == 0 ? "" : ",", i);
   }
-  const auto violations = judge(restricted(), spec + "]}");
+  const auto violations = violations_of(restricted(), spec + "]}");
   ASSERT_EQ(violations.size(), 4U);
   for (const Violation& each : violations) {
     EXPECT_LE(each.detail.size(), kDetailBytesMax + 3);

@@ -25,7 +25,7 @@ Seat pod(std::string name, std::string spec, std::string controller = {}) {
 const std::string kHost = R"({"hostPID":true})";
 const std::string kBoth = R"({"hostPID":true,"containers":[{"name":"a","securityContext":{"privileged":true}}]})";
 
-/// Each pod counts as one byte.
+/// The warnings; each pod counts as one byte.
 Lines warned(const std::vector<Seat>& seats, const CheckBounds& bounds = {}) {
   const Configuration configuration{
       .defaults = {}, .exempt_users = {}, .exempt_runtime_classes = {"vm"}, .exempt_namespaces = {}};
@@ -37,7 +37,7 @@ Lines warned(const std::vector<Seat>& seats, const CheckBounds& bounds = {}) {
   return warnings_about(pods, document_of, "ns", baseline(), configuration, bounds);
 }
 
-TEST(ExistingPods, AreToldByWhatTheyViolate) {
+TEST(ExistingPods, AreReportedByWhatTheyViolate) {
   EXPECT_EQ(warned({}), Lines{});
   EXPECT_EQ(warned({pod("good", "{}")}), Lines{});
   EXPECT_EQ(
@@ -48,14 +48,14 @@ TEST(ExistingPods, AreToldByWhatTheyViolate) {
             (Lines{std::string(kHead), "a: host namespaces, privileged", "z: host namespaces"}));
 }
 
-TEST(ExistingPods, OfAnExemptRuntimeAreNotLookedAt) {
+TEST(ExistingPods, OfAnExemptRuntimeAreNotChecked) {
   EXPECT_EQ(warned({pod("a", R"({"hostPID":true,"runtimeClassName":"vm"})"),
                     pod("b", R"({"hostPID":true,"runtimeClassName":"runc"})")}),
             (Lines{std::string(kHead), "b: host namespaces"}));
 }
 
-/// One of each controller's comes before the others.
-TEST(ExistingPods, AreLookedAtWithinBounds) {
+/// One pod of each controller is checked before the others.
+TEST(ExistingPods, AreCheckedWithinBounds) {
   const std::vector<Seat> pods{pod("r1", kHost, "1"), pod("r2", kHost, "1"), pod("r3", kHost, "1"),
                                pod("s1", kBoth, "2"), pod("s2", kBoth, "2"), pod("vm", R"({"runtimeClassName":"vm"})"),
                                pod("u", "{}")};
@@ -70,7 +70,7 @@ TEST(ExistingPods, AreLookedAtWithinBounds) {
                    std::string(kHead), "s1 (and 1 other pod): host namespaces, privileged"}));
 }
 
-TEST(ExistingPods, AreLookedAtWhereTheyMayViolate) {
+TEST(ExistingPods, AreCheckedWhereTheyMayViolate) {
   const LevelVersion privileged = standard(Level::kPrivileged, "latest");
   EXPECT_TRUE(may_violate(baseline(), privileged));
   EXPECT_TRUE(may_violate(restricted(), baseline()));
@@ -81,7 +81,7 @@ TEST(ExistingPods, AreLookedAtWhereTheyMayViolate) {
   EXPECT_FALSE(may_violate(standard(Level::kPrivileged, "v1.0"), restricted()));
 }
 
-TEST(ExemptNamespace, IsToldThatItsLabelsAreIgnored) {
+TEST(ExemptNamespace, IsWarnedThatItsLabelsAreIgnored) {
   const auto said = [](std::string_view labels, const Policy& defaults = {}) {
     const api::Json document = json(labels);
     return exempt_namespace_warning("ns", policy_of(document, defaults).policy, document, defaults);

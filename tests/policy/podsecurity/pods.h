@@ -1,4 +1,4 @@
-// Pods as their documents, for tests of the Pod Security Standards.
+// Documents of pods for tests of the Pod Security Standards.
 #pragma once
 
 #include "api/json/json.h"
@@ -30,14 +30,15 @@ inline LevelVersion restricted(std::string_view version = "latest") {
 }
 
 /// The violations of a standard by a pod with this specification.
-inline std::vector<Violation> judge(const LevelVersion& by, std::string_view spec, std::string_view metadata = "{}") {
+inline std::vector<Violation> violations_of(const LevelVersion& by, std::string_view spec,
+                                            std::string_view metadata = "{}") {
   return evaluate(by, json(metadata), json(spec));
 }
 
 /// The message of one check, "REASON (DETAIL)"; empty if it finds nothing.
 inline std::string said_by(std::string_view check, const LevelVersion& by, std::string_view spec,
                            std::string_view metadata = "{}") {
-  for (const Violation& each : judge(by, spec, metadata)) {
+  for (const Violation& each : violations_of(by, spec, metadata)) {
     if (each.check == check) return details_text({each});
   }
   return {};

@@ -48,7 +48,7 @@ TEST(PodSecurityPolicy, IsWhatLabelsAskFor) {
             "baseline:latest privileged:latest privileged:latest");
 }
 
-/// A namespace that enforces and sets no warnings is warned by the same.
+/// A namespace without a level for warnings warns by the enforced one.
 TEST(PodSecurityPolicy, WarnsByWhatIsEnforced) {
   EXPECT_EQ(asked(R"({"enforce":"restricted","enforce-version":"v1.25"})"),
             "restricted:v1.25 privileged:latest restricted:v1.25");
@@ -90,7 +90,7 @@ constexpr std::string_view kPod = R"({"metadata":{"annotations":{"a":"b"}},"spec
   "initContainers":[{"name":"i","image":"x"}],"containers":[{"name":"c","image":"x"}],
   "ephemeralContainers":[{"name":"e","image":"x"},{"name":"f","image":"x"}]}})";
 
-TEST(PodChange, IsJudgedWhereItMatters) {
+TEST(PodChange, IsEvaluatedWhereItMatters) {
   struct Row {
     std::string_view what;
     std::string_view now;

@@ -36,7 +36,7 @@ Result<Subject> subject_of(std::string_view kind, const Json& object, WallTime n
   return Subject{kClaims, std::nullopt, usage_of(claim)};
 }
 
-Json told(const api::ResourceList& amounts) {
+Json amounts_json(const api::ResourceList& amounts) {
   if (amounts.empty()) return {};
   Json list = Json::object();
   for (const auto& [name, amount] : amounts) list[name] = amount.to_string();
@@ -59,7 +59,7 @@ std::optional<Mismatch> check_quota(const Json& row) {
   const api::Pod* pod = subject->pod ? &*subject->pod : nullptr;
   Json got = Json::object();
   if (row.string_at({"op"}) == "usage") {
-    got["usage"] = told(subject->usage);
+    got["usage"] = amounts_json(subject->usage);
     got["quota_matches"] = Json::array();
     for (const api::ResourceQuota& each : quotas) {
       got["quota_matches"].if_array()->emplace_back(matches(each, subject->kind, pod));
@@ -80,7 +80,7 @@ std::optional<Mismatch> check_quota(const Json& row) {
   }
   for (const Raised& each : *raised) quotas[each.quota].status.used = each.used;
   got["used"] = Json::array();
-  for (const api::ResourceQuota& each : quotas) got["used"].if_array()->push_back(told(each.status.used));
+  for (const api::ResourceQuota& each : quotas) got["used"].if_array()->push_back(amounts_json(each.status.used));
   return support::compare(*row.find("want"), got);
 }
 

@@ -191,7 +191,7 @@ Json totals_of(const Survey& survey, const PendingPod& pending, std::int64_t* be
   return Json(std::move(totals));
 }
 
-/// Reasons of one node beyond the fixed ones come in any order.
+/// Sorts the reasons of a node behind the fixed ones, which may be in any order.
 void sort_reasons_in(Json& document) {
   Json* rejected = document.find("rejected");
   if (rejected == nullptr) return;

@@ -67,7 +67,7 @@ Json result_of(const PendingPod& pod, const std::string& name, const policy::Nod
                        {"reasons", Json(std::move(reasons))}});
 }
 
-/// Reasons beyond the fixed four come in any order.
+/// Sorts the reasons behind the fixed four, which may be in any order.
 void sort_reasons(Json& results) {
   for (Json& result : *results.if_array()) {
     if (Json* reasons = result.find("reasons")) {

@@ -65,7 +65,7 @@ TEST_F(Place, BreaksTiesByPodCountThenName) {
   EXPECT_EQ(place_pod(pod_of("new", "1", "1Gi"), nodes).node, "b");
 }
 
-TEST_F(Place, AvoidsSoftTaintsBeforeItLooksForRoom) {
+TEST_F(Place, AvoidsSoftTaintsBeforeItComparesRoom) {
   add("a");
   add("b").add(pod_of("old", "2", "4Gi"));
   taint("a", api::kPreferNoSchedule);

@@ -26,7 +26,7 @@ api::Json one_of(std::string_view key, std::string_view value) {
       {{"key", std::string(key)}, {"operator", "In"}, {"values", api::Json::array({std::string(value)})}});
 }
 
-/// Something of it is left out or counts differently, but not always.
+/// A profile that leaves something out or weighs it differently, by chance.
 Profile draw_profile(Rng rng, std::string scheduler) {
   Profile profile;
   profile.scheduler = std::move(scheduler);
@@ -48,7 +48,7 @@ class Cluster {
       : rng_(seed),
         profiles_{draw_profile(rng_.fork("one"), "one"), draw_profile(rng_.fork("two"), "two")},
         placer_(profiles_) {
-    tell_of_others(placer_.surroundings());
+    add_others(placer_.surroundings());
   }
 
   void change() {
@@ -81,7 +81,7 @@ class Cluster {
     };
     const bool has_claims = rng_.below(6) == 0;
     Surroundings around;
-    tell_of_others(around);
+    add_others(around);
     for (const auto& [to, promised] : promises_) around.nominate(to, promised);
     for (const auto& [node, pods] : pods_) {
       for (const api::Pod& each : pods) around.add(node, each);
@@ -105,7 +105,7 @@ class Cluster {
 
   std::size_t placed = 0;
   std::size_t refused = 0;
-  std::size_t related = 0;  // placed by what other pods are worth
+  std::size_t related = 0;  // placements that depend on scores from other pods
 
  private:
   inline static const std::vector<policy::Fact> kNoFacts;
@@ -124,7 +124,7 @@ class Cluster {
     if (placer_.nodes().contains(node)) pods_[node] = std::move(pods);
   }
 
-  /// One of two pods is promised the node, or none any more.
+  /// Promises the node to one of two pods, or withdraws the promise.
   void promise(const std::string& node) {
     auto pod = std::make_shared<api::Pod>(draw_pod());
     pod->metadata.uid = rng_.below(2) == 0 ? "u1" : "u2";
@@ -133,7 +133,7 @@ class Cluster {
     promises_.emplace_back(to, pod);
   }
 
-  static void tell_of_others(Surroundings& around) {
+  static void add_others(Surroundings& around) {
     around.set_namespace("shop", api::StringMap{{"team", "a"}});
     around.set_namespace("lab", api::StringMap{});
     around.set_service("shop", "web", {{"app", "web"}});
@@ -236,7 +236,7 @@ class Cluster {
   std::map<std::string, std::vector<api::Pod>> pods_;                              // by node
 };
 
-TEST(Placer, SaysWhatALookAtAllNodesSays) {
+TEST(Placer, SaysWhatASearchOfAllNodesSays) {
   std::size_t placed = 0;
   std::size_t refused = 0;
   std::size_t related = 0;

@@ -105,7 +105,7 @@ TEST(PodQueue, WakesWhoWasRefusedLongAgo) {
   EXPECT_EQ(queue.refused_since(), std::nullopt);
 }
 
-TEST(PodQueue, CountsWhatCameInAndWhoRefused) {
+TEST(PodQueue, CountsAddedPodsAndTheRefusingPlugins) {
   using Counts = std::map<std::pair<std::string_view, std::string_view>, std::uint64_t>;
   FilterSet two;
   two.insert(Filter::kNodePorts);
@@ -179,7 +179,7 @@ struct Model {
     Instant until;
     bool is_refused = false;
     bool is_tried = false;
-    bool is_woken = false;  // while it is
+    bool is_woken = false;  // while the pod is being tried
   };
 
   std::map<std::string, Pod> pods;

@@ -40,7 +40,7 @@ api::Pod asking(const std::string& name, int cpu, std::int32_t priority) {
   return pod;
 }
 
-/// Nodes of four processors, who runs where, who is promised what.
+/// Nodes of four processors, with their pods and promises.
 struct SmallCluster {
   std::vector<std::shared_ptr<const api::Node>> nodes;
   std::map<std::string, std::vector<PodPtr>> pods;
@@ -60,7 +60,7 @@ struct SmallCluster {
     pods[node].push_back(std::make_shared<const api::Pod>(std::move(pod)));
   }
 
-  /// As it is without these pods.
+  /// The loads without these pods.
   std::map<std::string, policy::NodeLoad> loads(Surroundings& around, const std::set<PodPtr>& without) const {
     std::map<std::string, policy::NodeLoad> found;
     for (const auto& node : nodes) found[node->metadata.name].set_node(node);
@@ -232,7 +232,7 @@ TEST(Preemption, TakingPodsAwayAndPuttingThemBackEqualsAClusterWithoutThem) {
   EXPECT_GT(compared, 300U);
 }
 
-TEST(Preemption, IsToldInUpstreamsWords) {
+TEST(Preemption, IsReportedInUpstreamsWords) {
   SmallCluster cluster;
   for (const std::string name : {"a", "b", "c"}) cluster.add_node(name, "east");
   cluster.put("a", asking("old", 4, 0));
@@ -250,7 +250,7 @@ TEST(Preemption, IsToldInUpstreamsWords) {
   EXPECT_EQ(SmallCluster().decide(patient).message, "") << "there is no node that could be asked";
 }
 
-TEST(Preemption, LooksForEnoughCandidatesAndForOneThatSparesBudgets) {
+TEST(Preemption, FindsEnoughCandidatesAndOneThatSparesBudgets) {
   SmallCluster cluster;
   for (int i = 0; i < 6; ++i) {
     const std::string name = fmt::format("n{}", i);

@@ -24,7 +24,7 @@ std::optional<Mismatch> gates(const Json& row) {
   return support::compare(*row.find("want"), got);
 }
 
-/// Groups of `want` may come in any order within.
+/// Within a group of `want` any order is right.
 std::optional<Mismatch> queue(const Json& row) {
   PodQueue waiting;
   for (const Json& each : list_at(row, "pods")) {

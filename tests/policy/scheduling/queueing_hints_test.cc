@@ -62,7 +62,7 @@ struct Refused {
   FilterSet by;
 };
 
-/// A small cluster that is nearly full, so that single changes let pods in.
+/// A small, nearly full cluster, in which single changes let pods in.
 class World {
  public:
   explicit World(std::uint64_t seed) : rng_(seed) {
@@ -80,7 +80,7 @@ class World {
   void step() {
     refill();
     const std::optional<ClusterChange> change = draw_change();
-    settle();
+    reload();
     for (Refused& each : waiting_) {
       const QueueingHint hint =
           change ? hint_for({make_pending(each.pod, *each.profile), each.by}, *change, around_) : QueueingHint();
@@ -91,7 +91,7 @@ class World {
                                               change ? change->label() : "nothing", to_string(hint.why));
         continue;
       }
-      (now.node ? let_in : in_vain) += 1;
+      (now.node ? admitted : in_vain) += 1;
       each.by = now.refused_by;
       if (now.node) each.profile = nullptr;
     }
@@ -100,13 +100,13 @@ class World {
   }
 
   std::size_t skipped = 0;
-  std::size_t let_in = 0;
+  std::size_t admitted = 0;
   std::size_t in_vain = 0;
 
  private:
   static std::string node_name(std::uint64_t number) { return fmt::format("n{}", number); }
 
-  void settle() {
+  void reload() {
     loads_.clear();
     for (const auto& [name, node] : nodes_) around_.clear(name);
     for (std::uint64_t i = 0; i < kHintNodes; ++i) around_.clear(node_name(i));
@@ -121,7 +121,7 @@ class World {
   }
 
   void refill() {
-    settle();
+    reload();
     for (int tries = 0; tries < 40 && waiting_.size() < 8; ++tries) {
       Refused fresh{draw_pod(), &profiles_[rng_.below(profiles_.size())], {}};
       const Placement placement = place_pod(fresh.pod, loads_, *fresh.profile, {}, around_);
@@ -265,7 +265,7 @@ class World {
     return ClusterChange::pod_removed(*before_.back(), node_ptr(name));
   }
 
-  /// To one pod, or no more.
+  /// Promises the node to a pod, or withdraws the promise.
   std::optional<ClusterChange> promise(const std::string& name) {
     if (!promised_) {
       promised_ = std::make_shared<api::Pod>(draw_pod());
@@ -290,9 +290,9 @@ class World {
   std::vector<std::unique_ptr<api::Pod>> before_;  // the objects of the change
 };
 
-TEST(QueueingHints, NobodyIsToldToWaitWhoWouldFit) {
+TEST(QueueingHints, NoPodWaitsThatWouldFit) {
   std::size_t skipped = 0;
-  std::size_t let_in = 0;
+  std::size_t admitted = 0;
   std::size_t in_vain = 0;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
@@ -302,10 +302,10 @@ TEST(QueueingHints, NobodyIsToldToWaitWhoWouldFit) {
       if (HasFatalFailure()) return;
     }
     skipped += world.skipped;
-    let_in += world.let_in;
+    admitted += world.admitted;
     in_vain += world.in_vain;
   }
-  EXPECT_GT(let_in, 1000U);
+  EXPECT_GT(admitted, 1000U);
   EXPECT_GT(skipped, 2 * in_vain) << "most changes are none of a pod's business";
 }
 
@@ -388,7 +388,7 @@ TEST_F(HintsOfOne, WhoUsedAClaimForOnePodMayGoWithItsNode) {
   EXPECT_EQ(ask(Filter::kNodeVolumeLimits, gone).why, Why::kNotAffected);
 }
 
-TEST_F(HintsOfOne, APromisedNodeThatIsLostLetsThePodLookElsewhere) {
+TEST_F(HintsOfOne, APromisedNodeThatIsLostLetsThePodTryOthers) {
   pod_.status.nominated_node_name = "n";
   other_->spec.taints.push_back({"node.kubernetes.io/unreachable", "", std::string(api::kNoSchedule), {}});
   const auto tainted = ClusterChange::of_node(node_, other_);
@@ -419,13 +419,13 @@ TEST_F(HintsOfOne, TermsAskWhetherThePodIsMeant) {
   EXPECT_TRUE(ask(Filter::kInterPodAffinity, ClusterChange::pod_removed(gone, node_)).queue) << "it kept the pod away";
 }
 
-TEST_F(HintsOfOne, WhoeverSaysYesDecides) {
+TEST_F(HintsOfOne, TheFirstFilterThatQueuesDecides) {
   FilterSet two = only(Filter::kNodeAffinity);
   two.insert(Filter::kNodeResourcesFit);
   const api::Pod gone = asking_pod(500);
   const auto change = ClusterChange::pod_removed(gone, node_);
   EXPECT_EQ(hint_for({make_pending(pod_), two}, change, around_).by, Filter::kNodeResourcesFit);
-  EXPECT_EQ(hint_for({make_pending(pod_), {}}, change, around_), (QueueingHint{true, Why::kNobodyKnown, {}}));
+  EXPECT_EQ(hint_for({make_pending(pod_), {}}, change, around_), (QueueingHint{true, Why::kPluginsUnknown, {}}));
   EXPECT_TRUE(hint_for({make_pending(pod_), only(Filter::kExtender)}, change, around_).queue);
 }
 

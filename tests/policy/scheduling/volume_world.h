@@ -32,9 +32,9 @@ struct VolumeWorld {
   std::vector<std::string> refusals(const api::Pod& pod, FilterSet left_out = {}) const;
 };
 
-/// With these claims of "shop".
+/// A pod with these claims of the namespace "shop".
 api::Pod pod_with_claims(const std::string& name, const std::vector<std::string>& claims);
-/// With a volume of another type: {"rbd": {…}}.
+/// A pod with a volume of another type: {"rbd": {…}}.
 api::Pod pod_with_volume(const std::string& name, const std::string& volume);
 
 }  // namespace spillway::scheduling

@@ -107,11 +107,11 @@ TEST(Signers, SignWhatTheirDescriptionSays) {
   for (const Row& row : rows) EXPECT_EQ(signature_refusal(row.signer, row.wanted, row.usages), row.refusal) << row.name;
 }
 
-TEST(Signers, NobodyAsksToBecomeAMaster) {
+TEST(Signers, NoRequestMayNameTheGroupMasters) {
   const RequestedCertificate master{.common_name = "x", .organizations = {"a", "system:masters"}};
   EXPECT_TRUE(creation_refusal(kClientSigner, master));
   EXPECT_FALSE(creation_refusal(kClientSigner, {.common_name = "system:masters", .organizations = {"masters"}}));
-  // Other signers refuse it when they sign, by their own rules.
+  // Other signers refuse the request when they sign, by their own rules.
   EXPECT_FALSE(creation_refusal(kKubeletClientSigner, master));
   EXPECT_FALSE(creation_refusal("example.com/any", master));
 }

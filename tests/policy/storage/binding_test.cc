@@ -103,7 +103,7 @@ TEST(VolumeMatch, AReservedVolumeIsTakenWhateverItsClass) {
   EXPECT_EQ(chosen(claim("c"), {shared(volume("fits"))}, {.delayed = true}), "");
 }
 
-TEST(VolumeMatch, LooksForWhatANodeReaches) {
+TEST(VolumeMatch, FindsWhatANodeReaches) {
   api::PersistentVolume here = volume("here");
   here.required_nodes =
       api::parse_json(
@@ -119,7 +119,7 @@ TEST(VolumeMatch, LooksForWhatANodeReaches) {
   EXPECT_EQ(chosen(claim("c"), {shared(here)}), "here") << "immediate binding looks at no node";
 }
 
-/// A small world: applies the steps of the rules, until there are none.
+/// A small world that applies the steps of the rules until there are none.
 struct World {
   api::PersistentVolumeClaim one = claim("c");
   std::optional<api::PersistentVolume> other = volume("v");

@@ -42,7 +42,7 @@ TEST(LocalPath, MakesAVolumeOnTheNodeThatTheSchedulerSelected) {
   EXPECT_EQ(decided(waiting_claim()), (ProvisionDecision{Act::kMake, "n1", {}}));
 }
 
-TEST(LocalPath, LeavesClaimsOfOthersAlone) {
+TEST(LocalPath, IgnoresClaimsOfOthers) {
   api::PersistentVolumeClaim claim = waiting_claim();
   EXPECT_EQ(decide_provision(claim, nullptr, kFolders).act, Act::kNothing);
   api::StorageClass other = local_class();
@@ -54,7 +54,7 @@ TEST(LocalPath, LeavesClaimsOfOthersAlone) {
   EXPECT_EQ(decided(claim).act, Act::kNothing);
 }
 
-TEST(LocalPath, LeavesClaimsAloneThatNeedNoVolume) {
+TEST(LocalPath, IgnoresClaimsThatNeedNoVolume) {
   api::PersistentVolumeClaim claim = waiting_claim();
   claim.volume_name = "v";
   EXPECT_EQ(decided(claim).act, Act::kNothing);

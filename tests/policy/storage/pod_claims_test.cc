@@ -29,7 +29,7 @@ class PodClaimsTest : public ::testing::Test {
     late->volume_binding_mode = "WaitForFirstConsumer";
   }
 
-  PodClaims look() {
+  PodClaims claims_now() {
     return claims_for(pod, {.claim = [this](const auto& ns,
                                             const auto& name) { return ns == "shop" && name == "c" ? claim : nullptr; },
                             .volume = [this](const auto& name) { return name == "v1" ? volume : nullptr; },
@@ -44,7 +44,7 @@ class PodClaimsTest : public ::testing::Test {
   }
 
   std::string refusal(const std::string& node, const std::set<std::string>& taken = {}) {
-    return plan_claims(look(), {.name = node}, taken).refusal;
+    return plan_claims(claims_now(), {.name = node}, taken).refusal;
   }
 
   api::Pod pod;
@@ -55,17 +55,17 @@ class PodClaimsTest : public ::testing::Test {
 
 TEST_F(PodClaimsTest, SayWhyAPodRunsNowhere) {
   late->volume_binding_mode = "Immediate";
-  EXPECT_EQ(look().problem, "pod has unbound immediate PersistentVolumeClaims");
+  EXPECT_EQ(claims_now().problem, "pod has unbound immediate PersistentVolumeClaims");
   claim->metadata.deletion_timestamp = WallTime();
-  EXPECT_EQ(look().problem, "persistentvolumeclaim \"c\" is being deleted");
+  EXPECT_EQ(claims_now().problem, "persistentvolumeclaim \"c\" is being deleted");
   claim->metadata.deletion_timestamp.reset();
   bind();
   claim->status.phase = "Lost";
-  EXPECT_EQ(look().problem, "persistentvolumeclaim \"c\" bound to non-existent persistentvolume \"v1\"");
+  EXPECT_EQ(claims_now().problem, "persistentvolumeclaim \"c\" bound to non-existent persistentvolume \"v1\"");
   pod.spec.volumes.front().definition = api::parse_json(R"({"claimName":"other"})").value();
-  EXPECT_EQ(look().problem, "persistentvolumeclaim \"other\" not found");
+  EXPECT_EQ(claims_now().problem, "persistentvolumeclaim \"other\" not found");
   pod.spec.volumes.clear();
-  EXPECT_EQ(look().problem, "");
+  EXPECT_EQ(claims_now().problem, "");
 }
 
 TEST_F(PodClaimsTest, ABoundVolumeSaysWhere) {
@@ -78,11 +78,11 @@ TEST_F(PodClaimsTest, ABoundVolumeSaysWhere) {
 TEST_F(PodClaimsTest, AClaimThatOnlySaysItIsBoundIsNot) {
   bind();
   claim->status.phase = "Pending";
-  EXPECT_EQ(look().problem, "pod has unbound immediate PersistentVolumeClaims");
+  EXPECT_EQ(claims_now().problem, "pod has unbound immediate PersistentVolumeClaims");
 }
 
 TEST_F(PodClaimsTest, AnUnboundOneIsFoundOnANode) {
-  const ClaimPlan plan = plan_claims(look(), {.name = "n1"}, {});
+  const ClaimPlan plan = plan_claims(claims_now(), {.name = "n1"}, {});
   ASSERT_EQ(plan.bindings.size(), 1U);
   EXPECT_EQ(plan.bindings.front().second->metadata.name, "v1");
   EXPECT_EQ(refusal("n2"), "node(s) didn't find available persistent volumes to bind");

@@ -57,7 +57,7 @@ class Generator {
     return made;
   }
 
-  /// Most have a type and what belongs to it.
+  /// Draws a schema; most have a type and members that fit it.
   Json schema(int depth) {
     Json made = Json::object();
     constexpr std::array<std::string_view, 6> kTypes{"object", "array", "string", "integer", "number", "boolean"};

@@ -36,7 +36,7 @@ TEST(StructuralRules, WhatTheySee) {
   const std::vector<std::pair<std::string_view, std::string_view>> holding{
       {"self.n < self.m", R"({"n":1,"m":2})"},
       {"self.f * 2.0 == 3.0", R"({"f":1.5})"},
-      {"self.f / 2.0 == 0.5", R"({"f":1})"},  // a number without a fraction is a double all the same
+      {"self.f / 2.0 == 0.5", R"({"f":1})"},  // a whole number in a field of doubles is a double
       {"self.when < timestamp('2026-01-01T00:00:00Z')", R"({"when":"2025-01-01T00:00:00Z"})"},
       {"self.wait > duration('1m')", R"({"wait":"1h"})"},
       {"self.day.getFullYear() == 2025", R"({"day":"2025-03-04"})"},
@@ -144,7 +144,7 @@ TEST(StructuralRules, Transitions) {
             Lines{"spec.l[1]: Invalid value: \"object\": failed rule: self.v == oldSelf.v"});
 }
 
-TEST(StructuralRules, WhatAnUpdateLeavesIsNotToldAgain) {
+TEST(StructuralRules, WhatAnUpdateKeepsIsNotReportedAgain) {
   const Schema schema = with_rule(R"({"rule":"self.n < self.m"})");
   EXPECT_EQ(update_problems(schema, R"({"metadata":{"x":1},"spec":{"n":3,"m":2}})", R"({"spec":{"n":3,"m":2}})"),
             Lines());
@@ -198,9 +198,9 @@ TEST(StructuralRules, DearRulesAreRefusedBeforehand) {
         list));
   };
   EXPECT_EQ(said(R"("maxItems":100,)"), Lines());
-  const Lines told = said("");
-  ASSERT_EQ(told.size(), 3U);
-  EXPECT_TRUE(told[0].contains("estimated rule cost exceeds budget by factor of more than 100x")) << told[0];
+  const Lines lines = said("");
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_TRUE(lines[0].contains("estimated rule cost exceeds budget by factor of more than 100x")) << lines[0];
 }
 
 TEST(StructuralRules, WordsThatAreKeptMayBeWrittenAsTheyAre) {

@@ -215,7 +215,7 @@ TEST(StructuralSchemas, SizeIsBounded) {
             Lines{"s: Invalid value: \"\": must hold at most 20000 schemas, at most 100 within one another"});
 }
 
-/// An object of so many texts, the first with the first pattern.
+/// An object with this number of texts, the first with the first pattern.
 std::string texts_with_patterns(int count, const std::function<std::string(int)>& pattern) {
   std::string properties;
   for (int i = 0; i < count; ++i) {
@@ -224,12 +224,12 @@ std::string texts_with_patterns(int count, const std::function<std::string(int)>
   return fmt::format(R"({{"type":"object","properties":{{{}}}}})", properties);
 }
 
-/// Not of the first, but of one that follows.
+/// Expects the error at a later pattern, not at the first one.
 void expect_too_many_patterns(std::string_view schema) {
-  const Lines told = schema_problems(schema);
-  ASSERT_FALSE(told.empty());
-  EXPECT_FALSE(told.front().starts_with("s.properties[p00000]")) << told.front();
-  EXPECT_EQ(told.front().substr(told.front().find(": must be")),
+  const Lines lines = schema_problems(schema);
+  ASSERT_FALSE(lines.empty());
+  EXPECT_FALSE(lines.front().starts_with("s.properties[p00000]")) << lines.front();
+  EXPECT_EQ(lines.front().substr(lines.front().find(": must be")),
             ": must be a valid regular expression, but isn't: the patterns of the schema have more than 500000 steps "
             "together");
 }
@@ -244,11 +244,11 @@ TEST(StructuralSchemas, PatternsAreBoundedTogether) {
 
 /// Each costs as much as it took to find that out.
 TEST(StructuralSchemas, PatternsThatAreTooLargeCountAsWell) {
-  const Lines told =
+  const Lines lines =
       schema_problems(texts_with_patterns(400, [](int i) { return fmt::format(R"({}(\\pL{{30}}){{30}})", i); }));
-  ASSERT_FALSE(told.empty());
-  EXPECT_NE(told.front().find("pattern too large"), std::string::npos) << told.front();
-  EXPECT_NE(told.back().find("more than 500000 steps"), std::string::npos) << told.back();
+  ASSERT_FALSE(lines.empty());
+  EXPECT_NE(lines.front().find("pattern too large"), std::string::npos) << lines.front();
+  EXPECT_NE(lines.back().find("more than 500000 steps"), std::string::npos) << lines.back();
 }
 
 TEST(StructuralSchemas, ChecksOfDefaultsAreBoundedTogether) {
@@ -263,10 +263,10 @@ TEST(StructuralSchemas, ChecksOfDefaultsAreBoundedTogether) {
     return fmt::format(R"({{"type":"object","properties":{{{}}}}})", properties);
   };
   EXPECT_EQ(schema_problems(schema(5)), Lines());
-  const Lines told = schema_problems(schema(150));
-  ASSERT_EQ(told.size(), 1U);
-  EXPECT_TRUE(told[0].contains("estimated rule cost total for entire OpenAPIv3 schema exceeds budget by factor of"))
-      << told[0];
+  const Lines lines = schema_problems(schema(150));
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_TRUE(lines[0].contains("estimated rule cost total for entire OpenAPIv3 schema exceeds budget by factor of"))
+      << lines[0];
 }
 
 }  // namespace

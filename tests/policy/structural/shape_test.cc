@@ -119,7 +119,7 @@ TEST(StructuralShape, Defaults) {
   }
 }
 
-/// So many lists of ten empty objects within one another, each of them a default.
+/// Nested lists of ten empty objects each, every one of them a default.
 std::string lists_within_lists(int levels) {
   std::string item = R"({"type":"object"})";
   for (int i = 0; i < levels; ++i) {
@@ -182,8 +182,8 @@ TEST(StructuralShape, WhatDefaultsAddIsBounded) {
     apply_defaults(schema, object);
     EXPECT_EQ(object, filled);
     if (row.fits) EXPECT_LT(api::to_text(object).size(), text.size() + (4U << 20U));
-    const Lines told = problems(schema, api::to_text(object));
-    EXPECT_EQ(std::ranges::find(told, kTooMuch.front()) != told.end(), !row.fits);
+    const Lines lines = problems(schema, api::to_text(object));
+    EXPECT_EQ(std::ranges::find(lines, kTooMuch.front()) != lines.end(), !row.fits);
   }
 }
 

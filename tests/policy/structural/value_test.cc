@@ -1,4 +1,4 @@
-// Objects against schemas: what is said of each, in the words of Kubernetes 1.32.
+// Validation of objects by schemas, with the errors of Kubernetes 1.32.
 #include "policy/structural/schemas.h"
 
 #include <gtest/gtest.h>
@@ -21,12 +21,12 @@ Schema schema_of(std::string_view x) {
   return good_spec(std::string(R"({"type":"object","properties":{"x":)") + std::string(x) + "}}");
 }
 
-std::vector<std::string> told(const ValueRow& row) {
+std::vector<std::string> problems_of(const ValueRow& row) {
   return problems(schema_of(row.schema), R"({"spec":{"x":)" + std::string(row.value) + "}}");
 }
 
 void expect_rows(const std::vector<ValueRow>& rows) {
-  for (const ValueRow& row : rows) EXPECT_EQ(told(row), row.problems) << row.schema << " " << row.value;
+  for (const ValueRow& row : rows) EXPECT_EQ(problems_of(row), row.problems) << row.schema << " " << row.value;
 }
 
 TEST(StructuralValues, Types) {
@@ -206,7 +206,7 @@ TEST(StructuralValues, EmbeddedResources) {
   });
 }
 
-TEST(StructuralValues, WhatAnUpdateLeavesIsNotToldAgain) {
+TEST(StructuralValues, WhatAnUpdateKeepsIsNotReportedAgain) {
   const Schema schema = good_spec(
       R"({"type":"object","properties":{"a":{"type":"integer","maximum":1},"b":{"type":"integer","maximum":1},
           "l":{"type":"array","items":{"type":"integer","maximum":1}},
@@ -237,9 +237,9 @@ TEST(StructuralValues, WorkIsBounded) {
   for (int i = 0; i < 3'000; ++i) list += "2,";
   std::string many = R"({"type":"array","items":{"type":"integer","anyOf":[{"maximum":1})";
   for (int i = 0; i < 1'000; ++i) many += R"(,{"maximum":1})";
-  const auto told_lines = problems(schema_of(many + "]}}"), R"({"spec":{"x":)" + list + "2]}}");
-  ASSERT_FALSE(told_lines.empty());
-  EXPECT_EQ(told_lines.front(),
+  const auto lines = problems(schema_of(many + "]}}"), R"({"spec":{"x":)" + list + "2]}}");
+  ASSERT_FALSE(lines.empty());
+  EXPECT_EQ(lines.front(),
             "<nil>: Invalid value: \"\": the object is too large to be held against its schema: the checks stopped");
 }
 

@@ -41,7 +41,7 @@ TEST(MatchConditions, FalseDecidesThenErrors) {
   }
 }
 
-TEST(MatchConditions, ErrorsAreToldOnce) {
+TEST(MatchConditions, ErrorsAreReportedOnce) {
   EXPECT_EQ(outcome_of({"1 / 0 == 1", "true"}).why->text(),
             "expression '1 / 0 == 1' resulted in error: division by zero");
   EXPECT_EQ(outcome_of({"1 / 0 == 1", "1 / 0 == 1"}).why->text(),
@@ -57,7 +57,7 @@ TEST(MatchConditions, ShareABudget) {
   for (int i = 1; i < 60; ++i) list += fmt::format(",{}", i);
   list += "]";
   const std::string dear =
-      fmt::format("{0}.all(a, {0}.all(b, {0}.all(c, {0}.all(d, true))))", list);  // beyond what one may cost
+      fmt::format("{0}.all(a, {0}.all(b, {0}.all(c, {0}.all(d, true))))", list);  // costs more than one condition may
   EXPECT_TRUE(outcome_of({dear, dear}).why->text().contains("actual cost limit exceeded"));
   EXPECT_FALSE(outcome_of({dear, "false"}).why);
   const MatchOutcome spent = outcome_of({dear, dear, dear, "false"});

@@ -34,7 +34,7 @@ constexpr std::array kRequests{World{"", "v1", "pods", "", "shop"},
                                World{"apps", "v1", "deployments", "scale", "a"},
                                World{"batch", "v1beta1", "jobs", "", "shop"}};
 
-/// "*" or the word itself; said without a loop over the same helper as the code.
+/// True if the word is covered by "*" or itself; written without the helper of the code under test.
 bool covers(std::string_view written, std::string_view word) {
   return written.size() == 1 && written[0] == '*' ? true : written == word;
 }
@@ -97,7 +97,7 @@ TEST(WebhookMatch, EveryRuleAgainstEveryRequest) {
     }
   }
   EXPECT_EQ(asked, 5U * 4 * 3 * 9 * 3 * 7 * 4);
-  EXPECT_GT(matched, 1000U);  // the world is not one in which nothing fits
+  EXPECT_GT(matched, 1000U);  // the test must not consist of mismatches
 }
 
 Webhook webhook_with(std::string_view more) {
@@ -134,7 +134,7 @@ Json labelled(std::string_view value) {
   return Json::object({{"metadata", Json::object({{"labels", Json::object({{"a", value}})}})}});
 }
 
-TEST(WebhookMatch, SelectorsLookAtTheObjectAsItIsAndAsItWas) {
+TEST(WebhookMatch, SelectorsMatchTheNewAndTheOldObject) {
   const Webhook webhook = webhook_with(R"(,"objectSelector":{"matchLabels":{"a":"yes"}})");
   const Json yes = labelled("yes");
   const Json no = labelled("no");
@@ -183,7 +183,7 @@ TEST(Webhook, SaysWhatItsConfigurationSays) {
   EXPECT_EQ(other.service->path, "/p");
   EXPECT_EQ(webhook_with(R"(,"timeoutSeconds":300)").timeout, seconds(30));
   EXPECT_FALSE(webhook_with(R"(,"sideEffects":"Unknown")").dry_run_safe);
-  // Read wrongly, it is asked about everything.
+  // A malformed selector matches everything.
   EXPECT_TRUE(webhook_with(R"(,"objectSelector":{"matchExpressions":[{"key":"a","operator":"Perhaps"}]})")
                   .objects.is_everything());
 }

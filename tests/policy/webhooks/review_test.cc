@@ -106,8 +106,9 @@ TEST(ReviewAnswer, WhatIsNoAnswer) {
   EXPECT_EQ(problem(R"({"allowed":true})"), R"(expected response.uid="u1", got "")");
   EXPECT_EQ(problem(R"({"uid":7,"allowed":true})"),
             "response.uid is " + std::string(api::type_phrase(Json(7))) + ", expected a string");
-  EXPECT_EQ(problem(R"({"uid":"u1","warnings":["a",1]})"), "response.warnings holds what is no string");
-  EXPECT_EQ(problem(R"({"uid":"u1","auditAnnotations":{"a":1}})"), "response.auditAnnotations holds what is no string");
+  EXPECT_EQ(problem(R"({"uid":"u1","warnings":["a",1]})"), "response.warnings has an element that is not a string");
+  EXPECT_EQ(problem(R"({"uid":"u1","auditAnnotations":{"a":1}})"),
+            "response.auditAnnotations has a value that is not a string");
   EXPECT_EQ(problem(R"({"uid":"u1","status":{"code":"403"}})"), "response.status.code is no integer");
 }
 

@@ -63,13 +63,13 @@ TEST(CronPlan, ADeadlineOfSixtyFourBitsIsNone) {
   EXPECT_EQ(plan.due, at("2026-01-01T01:00:00Z"));
 }
 
-TEST(CronPlan, AStartInTenThousandYearsIsLookedAtAgain) {
+TEST(CronPlan, AStartInTenThousandYearsIsRequeued) {
   api::CronJob cron = cron_job("0 * * * *", "2026-01-01T00:30:00Z");
   cron.status.last_schedule_time = at("9999-12-31T00:00:00Z");
   const CronPlan plan = plan_cron({cron, {}, {}}, at("2026-01-01T01:30:00Z"));
   EXPECT_EQ(plan.due, std::nullopt);
-  ASSERT_TRUE(plan.look_again);
-  EXPECT_GT(*plan.look_again, hours(24));
+  ASSERT_TRUE(plan.requeue_after);
+  EXPECT_GT(*plan.requeue_after, hours(24));
 }
 
 TEST(CronSchedule, RefusesWhatItCannotRead) {

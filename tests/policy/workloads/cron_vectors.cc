@@ -65,7 +65,7 @@ std::optional<Mismatch> check_missed(const Json& in, const Json& want) {
 class CarriedOut {
  public:
   CarriedOut(const api::CronJob& cron, CronPlan plan) : cron_(cron), plan_(std::move(plan)) {
-    for (const JobEvent& event : plan_.events) tell(event.type, event.reason, event.message);
+    for (const JobEvent& event : plan_.events) record_event(event.type, event.reason, event.message);
     for (const api::ObjectReference& job : plan_.replaced) remove(job.name, job.uid);
     if (plan_.due) create();
     for (const JobPtr& job : plan_.outlived) remove(job->metadata.name, job->metadata.uid);
@@ -84,20 +84,20 @@ class CarriedOut {
     written.status = plan_.status;
     const Json document = api::encode(written);
     if (const Json* status = document.find("status"); status != nullptr) row["status"] = *status;
-    if (plan_.look_again) row["sync_again_ms"] = whole_milliseconds(*plan_.look_again);
+    if (plan_.requeue_after) row["sync_again_ms"] = whole_milliseconds(*plan_.requeue_after);
     return row;
   }
 
  private:
-  void tell(std::string_view type, std::string_view reason, std::string_view message) {
+  void record_event(std::string_view type, std::string_view reason, std::string_view message) {
     events_.if_array()->push_back(Json::object({{"type", type}, {"reason", reason}, {"message", message}}));
   }
 
   void remove(const std::string& name, const std::string& uid) {
     deleted_.push_back(name);
-    note_gone(plan_.status, uid);
+    record_gone(plan_.status, uid);
     changed_ = true;
-    tell("Normal", "SuccessfulDelete", "Deleted job " + name);
+    record_event("Normal", "SuccessfulDelete", "Deleted job " + name);
   }
 
   void create() {
@@ -114,11 +114,11 @@ class CarriedOut {
     if (const Json* labels = document.at({"metadata", "labels"}); !labels->if_object()->empty()) {
       created_["labels"] = *labels;
     }
-    note_started(plan_.status,
-                 {.kind = "Job", .api_version = "batch/v1", .ns = cron_.metadata.ns, .name = name, .uid = "new-uid"},
-                 *plan_.due);
+    record_started(plan_.status,
+                   {.kind = "Job", .api_version = "batch/v1", .ns = cron_.metadata.ns, .name = name, .uid = "new-uid"},
+                   *plan_.due);
     changed_ = true;
-    tell("Normal", "SuccessfulCreate", "Created job " + name);
+    record_event("Normal", "SuccessfulCreate", "Created job " + name);
   }
 
   const api::CronJob& cron_;

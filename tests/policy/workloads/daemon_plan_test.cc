@@ -12,15 +12,15 @@ namespace {
 
 constexpr Now kNow{.mono = Instant{hours(1)}, .wall = WallTime{seconds(1'000'000)}};
 
-enum class State { kReady, kStarting, kFailed, kLeaving, kOutdated };
-constexpr std::array kStates{State::kReady, State::kStarting, State::kFailed, State::kLeaving, State::kOutdated};
+enum class State { kReady, kStarting, kFailed, kTerminating, kOutdated };
+constexpr std::array kStates{State::kReady, State::kStarting, State::kFailed, State::kTerminating, State::kOutdated};
 
 PodPtr pod(const std::string& name, State state) {
   api::Pod made;
   made.metadata.name = made.metadata.uid = name;
   made.metadata.labels[std::string(kTemplateGenerationLabel)] = state == State::kOutdated ? "1" : "2";
   made.status.phase = state == State::kFailed ? "Failed" : "Running";
-  if (state == State::kLeaving) made.metadata.deletion_timestamp = kNow.wall;
+  if (state == State::kTerminating) made.metadata.deletion_timestamp = kNow.wall;
   const bool ready = state == State::kReady || state == State::kOutdated;
   made.status.conditions.push_back({.type = "Ready", .status = ready ? "True" : "False"});
   return std::make_shared<const api::Pod>(std::move(made));
@@ -110,9 +110,9 @@ TEST(DaemonPlan, AFailedPodsSuccessorWaits) {
   view.by_node.clear();
   const DaemonPlan waits = plan_daemons(view, DaemonActs::kAllowed, backoff, kNow);
   EXPECT_TRUE(waits.create.empty());
-  EXPECT_EQ(waits.look_again, kNow.mono + FailureBackoff::kMin);
+  EXPECT_EQ(waits.requeue_at, kNow.mono + FailureBackoff::kMin);
   EXPECT_EQ(
-      plan_daemons(view, DaemonActs::kAllowed, backoff, {.mono = *waits.look_again, .wall = kNow.wall}).create.size(),
+      plan_daemons(view, DaemonActs::kAllowed, backoff, {.mono = *waits.requeue_at, .wall = kNow.wall}).create.size(),
       1U);
 }
 
@@ -138,7 +138,7 @@ TEST(DaemonPlan, ASetThatIsBeingDeletedDoesNothing) {
 
 TEST(DaemonPlan, OutdatedPodsGoOnlyWhenNothingElseIsToBeDone) {
   api::DaemonSet set = daemon_set();
-  set.max_unavailable = 2;  // there would be room
+  set.max_unavailable = 2;  // the bound would allow it
   FailureBackoff backoff;
   DaemonView view{.set = set,
                   .fits = {{"a", {true, true}}, {"b", {true, true}}},
@@ -226,8 +226,8 @@ TEST(DaemonPlan, APodThatKeepsFailingHoldsItsPartOfTheSurge) {
   view.by_node["a"].pop_back();
   const DaemonPlan waits = plan_daemons(view, DaemonActs::kAllowed, backoff, kNow);
   EXPECT_TRUE(waits.create.empty()) << "a template that fails is not tried on the next node meanwhile";
-  ASSERT_EQ(waits.look_again, kNow.mono + FailureBackoff::kMin);
-  const Now later{.mono = *waits.look_again, .wall = kNow.wall};
+  ASSERT_EQ(waits.requeue_at, kNow.mono + FailureBackoff::kMin);
+  const Now later{.mono = *waits.requeue_at, .wall = kNow.wall};
   EXPECT_EQ(plan_daemons(view, DaemonActs::kAllowed, backoff, later).create, std::vector<std::string>{"a"});
 }
 
@@ -240,14 +240,14 @@ TEST(DaemonPlan, APodCountsWhenItHasBeenReadyForLongEnough) {
       .by_node = {{"a", {ready_since("new", State::kReady, 20)}}, {"b", {ready_since("old", State::kOutdated, 540)}}}};
   DaemonPlan plan = plan_of(view);
   EXPECT_TRUE(plan.remove.empty());
-  EXPECT_EQ(plan.look_again, kNow.mono + seconds(10));
+  EXPECT_EQ(plan.requeue_at, kNow.mono + seconds(10));
   EXPECT_EQ(plan.status.number_ready, 2);
   EXPECT_EQ(plan.status.number_available, 1);
   EXPECT_EQ(plan.status.number_unavailable, 1);
   view.by_node["a"] = {ready_since("new", State::kReady, 30)};
   plan = plan_of(view);
   EXPECT_EQ(names(plan.remove), std::set<std::string>{"old"});
-  EXPECT_EQ(plan.look_again, std::nullopt);
+  EXPECT_EQ(plan.requeue_at, std::nullopt);
 }
 
 }  // namespace

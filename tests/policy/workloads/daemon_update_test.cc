@@ -24,7 +24,7 @@ std::vector<std::string> names(const std::vector<PodPtr>& pods) {
 
 using Names = std::vector<std::string>;
 
-TEST(DaemonUpdate, TellsTemplatesApart) {
+TEST(DaemonUpdate, DistinguishesTemplates) {
   api::DaemonSet set;
   EXPECT_TRUE(is_updated(set, *pod("made before templates were counted")));
   EXPECT_TRUE(is_updated(set, *pod("p", "1")));

@@ -25,7 +25,7 @@ api::PodTemplate template_with(std::string_view image) {
   return made;
 }
 
-/// `unobserved`: changes of its size that its status does not have yet.
+/// `unobserved`: changes of the set's size that its status does not show yet.
 ReplicaSetPtr set_of(std::string_view image, std::int32_t replicas, std::int32_t available, int unobserved = 0) {
   api::ReplicaSet set;
   set.metadata.name = set.metadata.uid = image;
@@ -131,9 +131,9 @@ TEST(DeploymentPlan, ScalesByProportionWhereNoPodServes) {
 
 /// A write of an earlier scaling was lost: all pods are there, and the annotation says the size before.
 TEST(DeploymentPlan, AStaleAnnotationHoldsUpNoRollout) {
-  api::ReplicaSet settled = *set_of("old", 10, 10);
-  settled.metadata.annotations[std::string(kMaxReplicas)] = "10";
-  api::ReplicaSet stale = settled;
+  api::ReplicaSet complete = *set_of("old", 10, 10);
+  complete.metadata.annotations[std::string(kMaxReplicas)] = "10";
+  api::ReplicaSet stale = complete;
   stale.metadata.annotations[std::string(kDesiredReplicas)] = "12";
   const auto annotation = [](const ReplicaSetPtr& old, bool paused) -> std::string {
     for (const UpdateReplicaSet& each : plan_scale_of(old, paused)) {
@@ -143,7 +143,7 @@ TEST(DeploymentPlan, AStaleAnnotationHoldsUpNoRollout) {
   };
   EXPECT_EQ(annotation(std::make_shared<const api::ReplicaSet>(stale), false), "10");
   EXPECT_EQ(annotation(std::make_shared<const api::ReplicaSet>(stale), true), "") << "as upstream";
-  EXPECT_EQ(annotation(std::make_shared<const api::ReplicaSet>(settled), false), "");
+  EXPECT_EQ(annotation(std::make_shared<const api::ReplicaSet>(complete), false), "");
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ struct ByKind : Ts... {
   using Ts::operator()...;
 };
 
-/// Go prints what is nil as null, as empty or not at all: here it is left out.
+/// Go prints nil values as null, as empty or not at all: here they are left out.
 Json without_empty(const Json& value) {
   if (const Json::Array* list = value.if_array()) {
     Json::Array out;
@@ -384,7 +384,7 @@ std::optional<Mismatch> check_revision(const Json& row) {
     api::ReplicaSet set = api::decode<api::ReplicaSet>(*in.find("replicaset")).value();
     const Written written = in.find("exists")->if_bool().value() ? Written::kYes : Written::kNo;
     const bool changed =
-        note_revision(set, deployment, std::stoll(std::string(in.string_at({"newRevision"}))), written);
+        record_revision(set, deployment, std::stoll(std::string(in.string_at({"newRevision"}))), written);
     return compare(want, Json::object({{"annotations", strings(set.metadata.annotations)}, {"changed", changed}}));
   }
   const ReplicaSets sets = sets_of(in);

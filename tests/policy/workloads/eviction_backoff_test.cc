@@ -27,7 +27,7 @@ TEST(EvictionBackoff, ALoopSlowsDownToOneEvictionInAQuarterOfAnHour) {
     now += wait;
     ASSERT_EQ(backoff.held(now), 0U);
     ASSERT_EQ(backoff.next_end(now), std::nullopt);
-    now += seconds(3);  // so long the next one lives
+    now += seconds(3);  // the lifetime of the next pod
     backoff.tidy(now);
     wait = std::clamp(2 * wait, EvictionBackoff::kMin, EvictionBackoff::kMax);
   }

@@ -74,7 +74,7 @@ Json created_rows(const api::Job& job, const std::vector<JobPod>& pods) {
   Json::Array rows;
   for (const JobPod& pod : pods) {
     rows.push_back(created_row(job, pod));
-    if (!is_indexed(job)) break;  // one is like the other
+    if (!is_indexed(job)) break;  // without indexes, all pods are alike
   }
   std::ranges::sort(rows, {}, [](const Json& row) { return api::to_text(row); });
   return rows;
@@ -101,11 +101,11 @@ Json plan_row(const api::Job& job, const JobPlan& plan) {
   }
   for (const PodPtr& pod : plan.released) released.insert(pod->metadata.name);
   Json writes = Json::array();
-  for (const auto* status : {&plan.counted, &plan.settled}) {
+  for (const auto* status : {&plan.counted, &plan.final_status}) {
     if (*status) writes.if_array()->push_back(status_row(**status));
   }
   Json again = Json::array();
-  for (const Duration& each : plan.look_again) {
+  for (const Duration& each : plan.requeue_after) {
     again.if_array()->push_back(std::int64_t{std::chrono::duration_cast<milliseconds>(each).count()});
   }
   Json row = Json::object({{"delete", names_of_pods(deleted)},

@@ -74,17 +74,17 @@ TEST(ReplacementFirst, TheMarkIsOnThePod) {
 }
 
 TEST(ReplacementFirst, CountsThePodsThatStay) {
-  ReplicaStanding standing{.wanted = 4};
+  ReplicaStanding counts{.wanted = 4};
   api::Pod pod = replica();
-  standing.count(pod);
+  counts.count(pod);
   pod.status.conditions.push_back({.type = "Ready", .status = "True"});
-  standing.count(pod);
+  counts.count(pod);
   pod.spec.node_name.clear();
-  standing.count(pod);
-  standing.count(marked("2026-11-26T12:00:00Z"));
+  counts.count(pod);
+  counts.count(marked("2026-11-26T12:00:00Z"));
   pod.metadata.deletion_timestamp = kAsked;
-  standing.count(pod);
-  EXPECT_EQ(standing, (ReplicaStanding{.wanted = 4, .made = 3, .placed = 2, .ready = 1}));
+  counts.count(pod);
+  EXPECT_EQ(counts, (ReplicaStanding{.wanted = 4, .made = 3, .placed = 2, .ready = 1}));
 }
 
 TEST(ReplacementFirst, APodStaysUntilAnotherServes) {

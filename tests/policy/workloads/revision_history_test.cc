@@ -71,7 +71,7 @@ TEST_F(RevisionHistory, ACollisionLeadsToAnotherName) {
   EXPECT_NE(plan().create->metadata.name, before);
 }
 
-TEST_F(RevisionHistory, AnOldTemplateThatComesBackIsTheLatest) {
+TEST_F(RevisionHistory, AnOldTemplateThatIsUsedAgainIsTheLatest) {
   add("present", 1);
   add("second", 2);
   const RevisionPlan made = plan();

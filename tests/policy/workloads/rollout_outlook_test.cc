@@ -50,7 +50,7 @@ class RolloutOutlook : public ::testing::Test {
     deployment.pod_template = template_of("new");
   }
 
-  /// A ReplicaSet of the Deployment with so many pods, the first of them available.
+  /// Adds a ReplicaSet of the Deployment with this number of pods, the first of them available.
   void add_set(const std::string& name, std::string_view image, std::int32_t pods_wanted, std::int32_t available) {
     api::ReplicaSet set;
     set.metadata.name = name;
@@ -111,7 +111,7 @@ TEST_F(RolloutOutlook, NoBoundIsNamedWhileThereIsRoom) {
   EXPECT_TRUE(says(decision, ReasonCode::kRolloutMoves));
 }
 
-TEST_F(RolloutOutlook, APauseComesBeforeAllBounds) {
+TEST_F(RolloutOutlook, APausePrecedesAllBounds) {
   deployment.paused = true;
   add_set("old", "old", 4, 4);
   const policy::Decision decision = decide();
@@ -122,11 +122,11 @@ TEST_F(RolloutOutlook, APauseComesBeforeAllBounds) {
 TEST_F(RolloutOutlook, WhoRecreatesWaitsForTheOldPods) {
   deployment.strategy = kRecreate;
   add_set("old", "old", 0, 0);
-  api::Pod leaving;
-  leaving.metadata.name = "old-0";
-  leaving.metadata.deletion_timestamp = WallTime();
-  leaving.metadata.owner_references = {owned_by("ReplicaSet", "old-uid")};
-  pods.push_back(std::make_shared<const api::Pod>(leaving));
+  api::Pod terminating;
+  terminating.metadata.name = "old-0";
+  terminating.metadata.deletion_timestamp = WallTime();
+  terminating.metadata.owner_references = {owned_by("ReplicaSet", "old-uid")};
+  pods.push_back(std::make_shared<const api::Pod>(terminating));
   EXPECT_EQ(fact(decide(), ReasonCode::kOldPodsLeave, "pods"), 1);
 }
 

@@ -78,11 +78,11 @@ TEST(StatefulClaims, OfOthersAreLeftAlone) {
   api::PersistentVolumeClaim claim;
   claim.metadata.owner_references = {owner("example.com/v1", "Backup", "b", "b-uid", true)};
   EXPECT_TRUE(is_owned_as_asked(claim, set, pod, 0));
-  // Our reference is taken away where another object controls the claim.
+  // The set's own reference is removed where another object controls the claim.
   claim.metadata.owner_references.push_back(owner("apps/v1", "StatefulSet", "db", "set-uid", std::nullopt));
   EXPECT_FALSE(is_owned_as_asked(claim, set, pod, 0));
   EXPECT_EQ(owners_asked(claim, set, pod, 0).size(), 1U);
-  // And that of a predecessor with the name is the collector's.
+  // A reference to a predecessor of the same name is left to the garbage collector.
   claim.metadata.owner_references = {owner("apps/v1", "StatefulSet", "db", "old-uid", true)};
   EXPECT_TRUE(is_owned_as_asked(claim, set, pod, 0));
 }
@@ -106,7 +106,7 @@ TEST(StatefulPlan, NamesHaveOrdinals) {
   }
 }
 
-TEST(StatefulPlan, OneLookIsBounded) {
+TEST(StatefulPlan, OneSyncIsBounded) {
   api::StatefulSet set = database(std::numeric_limits<std::int32_t>::max());
   set.claim_templates = api::Json();
   set.first_ordinal = std::numeric_limits<std::int32_t>::max() - 3;
@@ -137,13 +137,13 @@ TEST(StatefulPlan, TheNextPodWaitsUntilThoseBeforeAreAvailable) {
   const StatefulPlan early = plan_stateful(view, since + seconds(20));
   EXPECT_TRUE(early.steps.empty());
   EXPECT_EQ(early.status.available_replicas, 0);
-  EXPECT_EQ(early.look_again, Duration(seconds(40)));
+  EXPECT_EQ(early.requeue_after, Duration(seconds(40)));
   const StatefulPlan later = plan_stateful(view, since + seconds(60));
   EXPECT_EQ(later.steps.size(), 1U);
   EXPECT_EQ(later.status.available_replicas, 1);
 }
 
-/// From Kubernetes 1.34 on; before, a pod that was ready was enough.
+/// Since Kubernetes 1.34; before, it was enough that the pod was ready.
 TEST(StatefulPlan, AnUpdateWaitsUntilTheLastPodIsAvailable) {
   api::StatefulSet set = database(2);
   set.claim_templates = api::Json();
@@ -179,10 +179,10 @@ TEST(StatefulPlan, APodWaitsForAClaimThatIsOnItsWayOut) {
   api::PersistentVolumeClaim claim;
   claim.metadata.name = "data-db-0";
   claim.metadata.deletion_timestamp = WallTime(seconds(1));
-  const auto leaving = std::make_shared<const api::PersistentVolumeClaim>(claim);
+  const auto terminating = std::make_shared<const api::PersistentVolumeClaim>(claim);
   const std::vector<PodPtr> none;
   const std::function<ClaimPtr(const std::string&)> claims = [&](const std::string& name) {
-    return name == "data-db-0" ? leaving : ClaimPtr();
+    return name == "data-db-0" ? terminating : ClaimPtr();
   };
   const api::ControllerRevision revision;
   const StatefulPlan plan = plan_stateful({set, none, claims, revision, revision}, WallTime());

@@ -62,12 +62,13 @@ class StatefulOutcome {
     const Json* labels = step.document.at({"metadata", "labels"});
     write("create", "persistentvolumeclaims", name,
           Json::object({{"labels", labels != nullptr ? *labels : Json()}, {"ownerReferences", Json()}}));
-    tell("SuccessfulCreate", fmt::format("create Claim {} Pod {} in StatefulSet {} success", name, step.pod, owner()));
+    record_event("SuccessfulCreate",
+                 fmt::format("create Claim {} Pod {} in StatefulSet {} success", name, step.pod, owner()));
   }
 
   void operator()(const CreateStatefulPod& step) {
     write("create", "pods", step.pod, digest(step.document));
-    tell("SuccessfulCreate", fmt::format("create Pod {} in StatefulSet {} successful", step.pod, owner()));
+    record_event("SuccessfulCreate", fmt::format("create Pod {} in StatefulSet {} successful", step.pod, owner()));
   }
 
   void operator()(const OwnClaim& step) {
@@ -80,19 +81,20 @@ class StatefulOutcome {
                         {"ownerReferences", owners != nullptr ? *owners : Json()}}));
   }
 
-  void operator()(const MendPod& step) {
+  void operator()(const RepairPod& step) {
     api::Pod pod = *step.pod;
     for (const auto& [key, value] : step.labels) pod.metadata.labels[key] = value;
     Json document = api::encode(pod);
     if (!step.volumes.is_null()) document.make({"spec", "volumes"}) = step.volumes;
     write("update", "pods", pod.metadata.name, digest(document));
-    tell("SuccessfulUpdate", fmt::format("update Pod {} in StatefulSet {} successful", pod.metadata.name, owner()));
+    record_event("SuccessfulUpdate",
+                 fmt::format("update Pod {} in StatefulSet {} successful", pod.metadata.name, owner()));
   }
 
   void operator()(const DeleteStatefulPod& step) {
     const std::string& name = step.pod->metadata.name;
     write("delete", "pods", name, Json());
-    tell("SuccessfulDelete", fmt::format("delete Pod {} in StatefulSet {} successful", name, owner()));
+    record_event("SuccessfulDelete", fmt::format("delete Pod {} in StatefulSet {} successful", name, owner()));
   }
 
   void operator()(const CannotCreate&) {}
@@ -103,7 +105,7 @@ class StatefulOutcome {
     const Json document = api::encode(written);
     const Json& shown = *document.find("status");
     if (status != set_.status) write("update", "statefulsets/status", owner(), shown);
-    if (is_parallel(set_)) {  // upstream's come in any order
+    if (is_parallel(set_)) {  // upstream's order is not defined
       std::ranges::stable_sort(*writes_.if_array(), {}, [](const Json& each) {
         return std::tuple(std::string(each.string_at({"resource"})), std::string(each.string_at({"verb"})),
                           std::string(each.string_at({"name"})));
@@ -142,7 +144,7 @@ class StatefulOutcome {
     writes_.if_array()->push_back(std::move(out));
   }
 
-  void tell(std::string_view reason, std::string message) {
+  void record_event(std::string_view reason, std::string message) {
     events_.if_array()->push_back(
         Json::object({{"type", "Normal"}, {"reason", reason}, {"message", std::move(message)}}));
   }

@@ -45,6 +45,16 @@ export async function get(path: string, signal?: AbortSignal): Promise<any> {
   }
 }
 
+export async function text(path: string, signal: AbortSignal): Promise<string> {
+  const answer = await open(path, { signal });
+  try {
+    return await answer.text();
+  } catch (error) {
+    if (signal.aborted) throw error;
+    throw new ApiError(0, 'Disconnected', 'the answer broke off');
+  }
+}
+
 /** null: there is none. */
 export async function find(path: string, signal?: AbortSignal): Promise<any | null> {
   try {

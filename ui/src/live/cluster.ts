@@ -4,6 +4,8 @@ import { isTainted, pressures, readyStatus, stateOf, type State } from '../rules
 import { type Decision, readDecision } from '../rules/decisions.ts';
 import { ApiError, type Door, get, find } from './api.ts';
 import { Collection } from './collection.ts';
+import { KINDS, listPath } from '../rules/kinds.ts';
+import { listObjects, type Listed } from '../rules/listed.ts';
 import { overviewOf, type Overview } from '../rules/overview.ts';
 
 const EVENTS_KEPT = 2000;
@@ -42,6 +44,10 @@ export class Cluster {
   ours: boolean | null = null; // agents of Spillway answer; null: not known yet
   overview: Overview | null = null;        // null: not read yet
   overviewProblem: ApiError | null = null; // why it could not be read the last time
+  objects: Listed[] = [];                  // every object that has a page, as far as it was read
+  objectsRead = false;                     // `objects` are known
+  objectsWanted = 0;                       // views that show them: workloads are read for these alone
+  unread: string[] = [];                   // titles of kinds that the user may not list
   overviewPods = 0;                        // pods read, if there are more than the overview reads; else 0
   door: Door = { version: '', through: '', server: '' };
   version = 0;
@@ -190,7 +196,7 @@ export class Cluster {
   }
 
   /** The items of a list, PAGE at a time, PODS_MAX at most; null: the user may not read it, or there is no such resource. */
-  private async listed(path: string): Promise<any[] | null> {
+  async listed(path: string): Promise<any[] | null> {
     const items: any[] = [];
     let token = '';
     if (performance.now() < (this.refusedUntil.get(path) ?? 0)) return null;
@@ -223,7 +229,25 @@ export class Cluster {
     return makers;
   }
 
-  /** Reads what needs a look. Nothing of the lists is kept. */
+  /** Counts a view that shows all objects; the result ends that. */
+  wantObjects(): () => void {
+    this.objectsWanted += 1;
+    void this.readOverview();
+    return () => { this.objectsWanted -= 1; };
+  }
+
+  private async readWorkloads(): Promise<Map<string, any[]>> {
+    const read = new Map<string, any[]>();
+    if (this.objectsWanted === 0) return read;
+    for (const kind of KINDS) {
+      if (!kind.path.startsWith('/apis/')) continue;
+      const found = await this.listed(listPath(kind));
+      if (found !== null) read.set(kind.kind, found);
+    }
+    return read;
+  }
+
+  /** Reads what needs a look, and the state of every object. Of the lists themselves nothing is kept. */
   private async readOverview(): Promise<void> {
     try {
       this.overviewPods = 0;
@@ -238,9 +262,14 @@ export class Cluster {
       const sorted = (list: any[] | null) => (list ?? []).sort(byName);
       const brake = this.zones?.brake; // read every two seconds; without controllers of ours there is no hold
       const why = brake?.code === 'manual-hold' ? String(brake.facts.find((each) => each.name === 'why')?.value ?? '') : null;
-      this.overview = overviewOf({ nodes: sorted(nodes), pods: sorted(pods), claims: sorted(claims), services: sorted(services), classes,
+      const workloads = await this.readWorkloads();
+      const scene = { nodes: sorted(nodes), pods: sorted(pods), claims: sorted(claims), services: sorted(services), classes,
         refusals: refusals ?? [], makers, standings: this.standing,
-        hold: why === null ? '' : why || 'no reason was given' }, Date.now());
+        hold: why === null ? '' : why || 'no reason was given' };
+      this.overview = overviewOf(scene, Date.now());
+      this.objects = this.objectsWanted === 0 ? [] : listObjects(scene, workloads, Date.now());
+      this.objectsRead = this.objectsWanted > 0;
+      this.unread = KINDS.filter((kind) => (kind.kind === 'Pod' ? pods === null : kind.kind === 'PersistentVolumeClaim' ? claims === null : kind.kind === 'Service' ? services === null : this.objectsWanted > 0 && !workloads.has(kind.kind))).map((kind) => kind.title);
       this.overviewProblem = pods === null ? new ApiError(403, 'Forbidden', 'you may not list pods') : null;
     } catch (error) {
       this.overviewProblem = error instanceof ApiError ? error : null;

@@ -119,15 +119,15 @@ const SENTENCES: Record<string, string | Sentence> = {
   'no-candidate': 'no pod may be evicted',
   'eviction-in-progress': 'an eviction is in progress',
   'local-storage-exceeded': (of, reason) => `it used ${apart(fact(reason.facts, 'used_bytes'), fact(reason.facts, 'limit_bytes'))} of local storage, more than its limit of ${of('limit_bytes')} (${of('limit')})`,
-  'reclaim-sufficed': 'what the node could free by itself was enough',
-  'reclaim-superseded': 'memory ran short meanwhile and goes first',
+  'reclaim-sufficed': 'the node reclaimed enough by itself',
+  'reclaim-superseded': 'memory ran short meanwhile and is handled first',
   emergency: 'memory would have run out during its grace period, so it was killed at once',
   shadow: 'nothing was done: this agent only watches (shadow)',
   held: (of) => `acting is held: ${of('why')}`,
   'kubelet-evicted': (of) => `the kubelet evicted it on its own: ${of('kubelet_message')}`,
   'estimate-agrees': estimate,
   'estimate-disagrees': (of, reason) => `${estimate(of, reason)}: they disagree`,
-  'in-blind-zone': (of, reason) => `the kernel's OOM killer may come before ${of('signal')} falls to ${signals.threshold(reason)}: about ${of('blind_zone_bytes')} cannot be used`,
+  'in-blind-zone': (of, reason) => `the kernel's OOM killer may act before ${of('signal')} falls to ${signals.threshold(reason)}: about ${of('blind_zone_bytes')} cannot be used`,
   'heartbeat-fresh': (of, reason) => silence(of, reason, 'within'),
   'heartbeat-stale': (of, reason) => silence(of, reason, 'beyond'),
   'never-posted': (of, reason) => {
@@ -135,7 +135,7 @@ const SENTENCES: Record<string, string | Sentence> = {
     if (silent) return `${silent}; it has never posted a status`;
     return `the controllers have not evaluated it yet${of('look_every_seconds') === '' ? '' : `; they do so every ${of('look_every_seconds')}`}`;
   },
-  'zone-rate-limited': (of) => of('place') && `it stands ${of('place')} of ${of('waiting_nodes')} in the queue of its zone${of('due_seconds') === '' ? ', which does not move now' : `; its turn comes in ${of('due_seconds')}`}`,
+  'zone-rate-limited': (of) => of('place') && `it is ${of('place')} of ${of('waiting_nodes')} in the queue of its zone${of('due_seconds') === '' ? ', which does not move now' : `; its turn is in ${of('due_seconds')}`}`,
   'zone-halted': (of) => `its zone evicts nothing while it is ${of('state')}`,
   'master-disruption': 'every zone is fully disrupted: nothing is evicted',
   'manual-hold': (of) => `${of('zone') === '' ? 'everything is' : `zone ${of('zone')} is`} held by hand${of('why') === '' ? '' : `: ${of('why')}`}`,
@@ -177,7 +177,7 @@ function causeOf(decision: Decision): string {
   return cause === '' ? decision.message.replace(/[ .\n]+$/, '') : cause;
 }
 
-export const timeText = (at: string): string => `${at.slice(0, 10)} ${at.slice(11, 23)}Z`;
+export const timeText = (at: string): string => `${at.slice(0, 23)}Z`;
 
 export const isAbout = (subject: Subject, pod: Pod): boolean =>
   subject.kind === 'Pod' && (subject.namespace ?? '') === pod.ns && subject.name === pod.name;
@@ -194,7 +194,7 @@ function headlineForOther(decision: Decision, pod: Pod): string {
   let text = `pod ${pod.ns}/${pod.name} was not ${actionDone(decision.action)}`;
   text += decision.verdict === 'acts' ? ` at ${timeText(decision.at)}: ${subjectText(decision.subject)} went instead` : cause === '' ? '' : `: ${cause}`;
   if (place < 0) return text;
-  if (decision.candidates[place]!.reason.code === 'critical-pod-spared') return `${text}; it is critical and never is`;
+  if (decision.candidates[place]!.reason.code === 'critical-pod-spared') return `${text}; it is critical and is never evicted`;
   return `${text}; it is ${place + 1} of ${total} in the order of eviction`;
 }
 
@@ -269,7 +269,7 @@ const AMOUNTS = new Set(['requested', 'used', 'capacity', 'allocatable', 'availa
 function rankReason({ reason, decidedBy }: Candidate): string {
   const above = fact(reason.facts, 'above_request_bytes');
   switch (decidedBy) {
-    case 'missing-stats': return 'its usage is not known';
+    case 'missing-stats': return 'its usage is unknown';
     case 'exceeds-request': return above === undefined ? 'it uses more than it requested, and the next does not' : `it uses ${valueText(above)} more than it requested, and the next does not use more`;
     case 'priority': return 'its priority is the lowest';
     case 'above-request':
@@ -277,7 +277,7 @@ function rankReason({ reason, decidedBy }: Candidate): string {
       return numberOf(above) >= 0 ? `it uses ${valueText(above)} more than it requested, the most of its priority`
         : `it uses ${bytesText(-numberOf(above))} less than it requested, the least difference of its priority`;
     case 'processes': return 'it has the most processes of its priority';
-    case 'name': return 'it equals the next, and comes first by name';
+    case 'name': return 'it equals the next one, and is first by name';
     default: return '';
   }
 }
@@ -289,7 +289,7 @@ function candidates(decision: Decision, pod: Pod | null): Table {
   const sentenceCase = (name: string) => { const text = headingOf(name).toLowerCase(); return text.charAt(0).toUpperCase() + text.slice(1); };
   if (decision.area === 'scheduling') {
     return {
-      title: 'What each node says now', headings: ['Node', 'Reason', ...names.map(sentenceCase)], marked: -1,
+      title: 'Reasons of each node now', headings: ['Node', 'Reason', ...names.map(sentenceCase)], marked: -1,
       rows: decision.candidates.map((each) => {
         const resource = String(fact(each.reason.facts, 'resource')?.value ?? '');
         const textOf = (name: string) => { const found = fact(each.reason.facts, name); return found !== undefined && AMOUNTS.has(name) ? amountText(resource, found) : cell(found); };
@@ -318,7 +318,7 @@ function candidates(decision: Decision, pod: Pod | null): Table {
 function reclaimed(decision: Decision): Table {
   const rows = decision.reasons.filter((each) => each.code === 'reclaimed')
     .map(({ facts }) => ['what', 'deleted', 'freed_bytes', 'problem'].map((name) => cell(fact(facts, name))));
-  return { title: 'What the node freed first', headings: ['What', 'Deleted', 'Freed', 'Problem'], rows, marked: -1, remark: '' };
+  return { title: 'Reclaimed by the node first', headings: ['What', 'Deleted', 'Freed', 'Problem'], rows, marked: -1, remark: '' };
 }
 
 /** The tables that `spillway explain` prints, those without rows left out. */

@@ -17,7 +17,7 @@ export function fileOf(row: Row, from: string): string {
     if (remarks.length > 0) parts.push('<h2>Also</h2><ul>', ...remarks.map((each) => `<li>${escape(each)}</li>`), '</ul>');
     if (row.decision.cost.length > 0) parts.push(`<h2>What it cost</h2><p>${escape(factsText(row.decision.cost))}</p>`);
   }
-  if (row.message !== '') parts.push(`<h2>What its status says</h2><p>${escape(row.message)}</p>`);
+  if (row.message !== '') parts.push(`<h2>Status</h2><p>${escape(row.message)}</p>`);
   if (row.decision !== null) parts.push(`<h2>As data</h2><pre>${escape(JSON.stringify(row.decision, null, 1))}</pre>`);
   return `<!doctype html>\n<html lang="en"><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"><title>${escape(row.sentence)}</title><style>${STYLE}</style>\n${parts.join('\n')}\n<p class="quiet">${escape(from)}</p></html>\n`;
 }

@@ -13,6 +13,7 @@ export interface NodeInfo {
   version: string;
   created: string;
   pods: number; // the number that may run
+  memory: number | null; // bytes for pods
 }
 export interface PodInfo {
   ns: string; name: string; uid: string; node: string; phase: string; reason: string; message: string;
@@ -21,6 +22,7 @@ export interface PodInfo {
   owner: string; // "ReplicaSet/web"; "" for none
   startedAt: string; createdAt: string; conditions: Condition[];
   ready: boolean;
+  scheduler: string; // "the scheduler" if the pod names none
 }
 export interface Happening {
   key: string; at: string; atMs: number; kind: string; ns: string; name: string;
@@ -56,7 +58,7 @@ export function leanNode(object: Any): NodeInfo {
     cordoned: object.spec?.unschedulable === true,
     port: object.status?.daemonEndpoints?.kubeletEndpoint?.Port ?? 0,
     version: text(object.status?.nodeInfo?.kubeletVersion), created: text(object.metadata?.creationTimestamp),
-    pods: Number(object.status?.allocatable?.pods ?? 0),
+    pods: Number(object.status?.allocatable?.pods ?? 0), memory: parseQuantity(object.status?.allocatable?.memory),
   };
 }
 
@@ -73,6 +75,7 @@ export function leanPod(object: Any): PodInfo {
     critical: isStatic || annotations['kubernetes.io/config.mirror'] !== undefined || priority >= 2_000_000_000,
     requests: memoryRequest(object.spec), owner: owner === null ? '' : `${owner.kind}/${owner.name}`,
     startedAt: text(object.status?.startTime), createdAt: text(object.metadata?.creationTimestamp), conditions: list,
+    scheduler: text(object.spec?.schedulerName) || 'the scheduler',
     ready: list.some((each) => each.type === 'Ready' && each.status === 'True'),
   };
 }

@@ -11,7 +11,7 @@ export interface Row {
 }
 
 export interface Filter { text: string; node: string; owner: string; what: string }
-export const WHATS = ['evicted', 'refused', 'tainted', 'deleted', 'held', 'other'];
+export const WHATS = ['evicted', 'refused', 'tainted', 'deleted', 'held', 'killed', 'pressure', 'not ready', 'spared', 'other'];
 
 function whatOf(decision: Decision): string {
   if (decision.verdict === 'refuses') return 'refused';
@@ -24,8 +24,11 @@ const leadCode = (decision: Decision): string => decision.reasons.find((each) =>
 const EVENTS: Record<string, string> = {
   Evicted: 'evicted', Preempted: 'evicted', TaintManagerEviction: 'deleted', DeletingAllPods: 'deleted', FailedScheduling: 'refused',
   OutOfmemory: 'refused', OutOfcpu: 'refused', OutOfpods: 'refused', NodeAffinity: 'refused', UnexpectedAdmissionError: 'refused',
-  EvictionThresholdMet: 'other', FreeDiskSpaceFailed: 'other', NodeNotReady: 'other', SystemOOM: 'other', DeletingNode: 'deleted',
+  EvictionThresholdMet: 'pressure', FreeDiskSpaceFailed: 'pressure', NodeNotReady: 'not ready', SystemOOM: 'killed', DeletingNode: 'deleted',
 };
+
+/** An event of the usual course: nothing failed, and no pod had to go. */
+export const isRoutine = (event: Happening): boolean => !event.warning && event.from !== 'this page' && EVENTS[event.reason] === undefined;
 
 const period = (text: string): string => text.replace(/[. \n]+$/, '');
 
@@ -58,7 +61,7 @@ export function rowsOf(decisions: Iterable<Decision[]>, failed: Iterable<PodInfo
   const pods = new Set(rows.filter((each) => each.kind === 'Pod').map((each) => `${each.ns}/${each.name}`));
   for (const event of events) {
     if (event.reason === 'NodeNotReady' && event.kind !== 'Node') continue; // each of its pods says it as well
-    const what = event.reason === 'TaintManagerEviction' && event.message.startsWith('Cancelling') ? 'other' : EVENTS[event.reason];
+    const what = event.reason === 'TaintManagerEviction' && event.message.startsWith('Cancelling') ? 'spared' : EVENTS[event.reason];
     if (what === undefined || ((what === 'evicted' || what === 'refused') && event.reason !== 'FailedScheduling' && pods.has(`${event.ns}/${event.name}`))) continue;
     const who = event.ns === '' || event.kind === 'Node' ? event.name : `${event.ns}/${event.name}`;
     rows.push({
@@ -73,6 +76,15 @@ export function matches(row: Row, filter: Filter): boolean {
   const within = (text: string, part: string) => part === '' || text.toLowerCase().includes(part.trim().toLowerCase());
   return within(`${row.ns}/${row.name} ${row.reason} ${row.sentence}`, filter.text) && within(row.node, filter.node) && within(row.owner, filter.owner) &&
     (filter.what === '' || row.what === filter.what);
+}
+
+/** The decision of the scheduler that left the pod without a node, as its status says it; null: there is none. */
+export function fromStatus(pod: PodInfo): Decision | null {
+  const scheduled = pod.conditions.find((each) => each.type === 'PodScheduled' && each.status === 'False');
+  if (scheduled === undefined || pod.phase === 'Failed') return null;
+  const atMs = Date.parse(scheduled.since) || 0;
+  return { at: new Date(atMs).toISOString(), atMicros: atMs * 1000, by: pod.scheduler, area: 'scheduling', verdict: 'refuses', action: 'bind',
+    subject: { kind: 'Pod', namespace: pod.ns, name: pod.name, uid: pod.uid }, message: scheduled.message, reasons: [], candidates: [], candidatesTotal: 0, cost: [] };
 }
 
 /** The sentence first: what is known of a pod from the API alone. */

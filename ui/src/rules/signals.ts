@@ -17,9 +17,9 @@ export function spanOf(times: readonly number[]): [number, number] {
 const number = (value: unknown): number | null => (typeof value === 'number' && Number.isFinite(value) ? value : null);
 
 /** The signals in `now` of an agent's decisions. */
-export function signalsOf(standing: Decision): Signal[] {
+export function signalsOf(standing: Decision | null): Signal[] {
   const found = new Map<string, Signal>();
-  for (const { code, facts } of standing.reasons) {
+  for (const { code, facts } of standing?.reasons ?? []) {
     const signal = facts.find((each) => each.name === 'signal')?.value;
     const available = measured(facts, 'available');
     if (typeof signal !== 'string' || (available === undefined && code !== 'observation-missing')) continue;

@@ -81,3 +81,9 @@ export function verdictOf({ a, b }: Outcome, [left, right]: [string, string]): s
   if (a.recovered === b.recovered) return `${same}; the cluster ${a.recovered === null ? 'does not recover' : `recovers ${a.recovered}`}`;
   return `${same}; recovery: ${a.recovered ?? 'not by the end'} ${left}, ${b.recovered ?? 'not by the end'} ${right}`;
 }
+
+/** An amount to which a pod may grow on nodes with so many bytes: half of them, at most 2Gi. */
+export function growthOf(bytes: number): string {
+  const half = Math.min(bytes / 2, 2 * 2 ** 30);
+  return half >= 2 ** 30 ? `${Math.floor(half / 2 ** 30)}Gi` : `${Math.max(1, Math.floor(half / 2 ** 20))}Mi`;
+}

@@ -10,8 +10,9 @@ const POWERS = Array.from({ length: 50 }, (_, i) => 2 ** i); // steps of an axis
 
 const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-export function Chart({ label, times, series, format, height = 150, range, binary = false }: {
+export function Chart({ label, times, series, format, height = 150, range, binary = false, titled = false }: {
   label: string; times: number[]; series: Series[]; format: (value: number) => string; height?: number; range?: [number, number] | null; binary?: boolean;
+  titled?: boolean; // its name stands above it
 }) {
   const [room, width] = useWidth<HTMLDivElement>();
   const plot = useRef<uPlot | null>(null);
@@ -44,7 +45,7 @@ export function Chart({ label, times, series, format, height = 150, range, binar
   const words = series.map((each) => { const last = [...each.values].reverse().find((value) => value !== null); return `${each.label} ${last === undefined || last === null ? 'not measured' : format(last)}`; }).join(', ');
   return (
     <figure class="chart">
-      <figcaption>{label}: {words}</figcaption>
+      <figcaption>{titled ? words : `${label}: ${words}`}</figcaption>
       <div ref={room} role="img" aria-label={`${label} over time: ${words}`}><div class="plot" /></div>
     </figure>
   );

@@ -4,9 +4,14 @@ import type { Cluster } from '../live/cluster.ts';
 import { countZones, readyStatus, sentenceOf, STATE_MARKS, STATE_WORDS, STATES, type State } from '../rules/health.ts';
 import { zoneText } from '../rules/objects.ts';
 import { layOut, tileAt, type Layout, type Tile } from '../rules/tiles.ts';
-import { Happenings, nodeLink, Note, problemOf, Section, useCluster, useSeconds, useWidth, whyLink } from './parts.tsx';
+import { Folded, nodeLink, Note, problemOf, Section, useCluster, useSeconds, useWidth } from './parts.tsx';
+import { bytesText, secondsText } from '../rules/decisions.ts';
+import { signalsOf } from '../rules/signals.ts';
+import { pageOf } from '../rules/kinds.ts';
 
 const TROUBLES_SHOWN = 50;
+const SOON_SECONDS = 3600; // later than this an extrapolation of the last seconds means nothing
+const FEW = 12; // nodes that have a row each besides their tile
 const FLASH_MS = 900;
 const ORDER = new Intl.Collator('en', { numeric: true });
 
@@ -175,13 +180,27 @@ function Tiles({ cluster, dim }: { cluster: Cluster; dim: State | null }) {
   );
 }
 
+/** The memory of a few nodes, and when it runs short, as their agents say it. */
+function Few({ cluster, names }: { cluster: Cluster; names: string[] }) {
+  const rows = names.map((name) => ({ name, signal: signalsOf(cluster.standing.get(name) ?? null).find((each) => each.name === 'memory.available') })).filter((each) => each.signal !== undefined);
+  if (rows.length === 0) return null;
+  return (
+    <ul class="few" aria-label="Memory of the nodes">{rows.map(({ name, signal }) => {
+      const share = signal!.capacity === null || signal!.available === null ? 0 : Math.min(1, Math.max(0, 1 - signal!.available / signal!.capacity));
+      const soon = signal!.forecast !== null && signal!.forecast < SOON_SECONDS;
+      return (
+        <li key={name}><a href={nodeLink(name)}>{name}</a><span class="memory" aria-hidden="true"><i class={soon || signal!.state === 'threshold-met' ? 'bad' : ''} style={{ width: `${share * 100}%` }} /></span>
+          <span class="quiet">{signal!.available === null ? 'not measured' : `${bytesText(signal!.available)} of ${bytesText(signal!.capacity ?? 0)} available`}{soon ? `; threshold met in ${secondsText(signal!.forecast!)}` : ''}</span></li>
+      );
+    })}</ul>
+  );
+}
+
 /** The list that `spillway explain` prints without arguments: the first thing on the page. */
 function Overview({ cluster }: { cluster: Cluster }) {
   const { overview, overviewProblem } = cluster;
   const sub = overview === null ? undefined
     : `${overview.nodesReady} of ${overview.nodes} nodes ready, ${overview.podsRunning} of ${overview.pods} pods running`;
-  const target = ({ kind, ns, name }: { kind: string; ns: string; name: string }): string =>
-    kind === 'Node' ? nodeLink(name) : kind === 'Pod' ? whyLink(`${ns}/${name}`) : kind === 'Cluster' ? '#/zones' : '';
   return (
     <Section title="What needs a look" sub={sub}>
       {overview === null && overviewProblem === null && <Note kind="loading">Reading the cluster…</Note>}
@@ -189,7 +208,7 @@ function Overview({ cluster }: { cluster: Cluster }) {
       {overview !== null && overview.total === 0 && <p class="calm">Nothing: every node is ready, and every pod, claim and Service works.</p>}
       {overview !== null && overview.total > 0 && (
         <ul class="concerns" aria-label="What needs a look">{overview.concerns.map((each) => {
-          const link = target(each.subject);
+          const link = pageOf(each.subject);
           const [head, ...rest] = each.sentence.split(': ');
           return (
             <li key={`${each.subject.kind}/${each.subject.ns}/${each.subject.name}`}>
@@ -200,6 +219,7 @@ function Overview({ cluster }: { cluster: Cluster }) {
         })}</ul>
       )}
       {overview !== null && overview.total > overview.concerns.length && <p class="quiet">and {overview.total - overview.concerns.length} more</p>}
+      <p class="actions"><a href="#/objects">All pods, workloads, claims and Services</a></p>
       {cluster.overviewPods > 0 && <p class="quiet">Only the first {cluster.overviewPods} pods were read.</p>}
     </Section>
   );
@@ -216,7 +236,7 @@ export function ClusterView({ cluster }: { cluster: Cluster }) {
     return {
       rows: all, zones: counted, counts: STATES.map((state) => [state, counted.reduce((sum, zone) => sum + zone.states[state], 0)] as const),
       troubles: all.filter((each) => each.state !== 'ready' && each.state !== 'cordoned').sort((a, b) => STATES.indexOf(a.state) - STATES.indexOf(b.state) || (a.node.name < b.node.name ? -1 : 1)),
-      list: cluster.happening(60),
+      list: cluster.happening(120),
     };
   }, [cluster, version]);
   return (
@@ -235,6 +255,7 @@ export function ClusterView({ cluster }: { cluster: Cluster }) {
           </ul>
           <Tiles cluster={cluster} dim={dim} />
           {cluster.leases.session.phase === 'denied' && <Note kind="denied">Heartbeats are not shown: you may not list leases in kube-node-lease.</Note>}
+          {rows.length <= FEW && <Few cluster={cluster} names={rows.map((each) => each.node.name).sort(ORDER.compare)} />}
           <h3>Nodes with a problem</h3>
           {troubles.length === 0 ? <p class="quiet">None: every node is ready.</p> : (
             <ul class="troubles">{troubles.slice(0, TROUBLES_SHOWN).map(({ node, state }) => (
@@ -247,7 +268,7 @@ export function ClusterView({ cluster }: { cluster: Cluster }) {
       <Section title="What is happening" sub="Newest first: what changed while you look, and the cluster's events">
         {problemOf(cluster.events.session, 'events', cluster.events.items.size === 0)}
         {cluster.events.session.phase === 'live' && list.length === 0 && <Note kind="empty">Nothing has happened lately.</Note>}
-        <div role="log" aria-label="What is happening" tabIndex={0} class="scroll"><Happenings list={list} now={now} /></div>
+        <div role="log" aria-label="What is happening" tabIndex={0} class="scroll"><Folded list={list} now={now} /></div>
       </Section>
     </div>
     </>

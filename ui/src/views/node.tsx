@@ -58,22 +58,35 @@ function countText(count: number): string {
   return String(Math.round(count));
 }
 
-function Signals({ seen }: { seen: Seen }) {
-  const times = seen.samples.map((each) => each.at);
-  const format = (signal: Signal) => (value: number) => (signal.unit === 'bytes' ? bytesText(value) : countText(value));
+/** A signal far from its threshold, which is folded: memory never is. */
+function isFar(signal: Signal): boolean {
+  if (signal.name === 'memory.available' || (signal.forecast !== null && signal.forecast < FORECAST_MAX_S)) return false;
+  return (signal.state === 'threshold-not-met' || signal.state === 'no-threshold') && (signal.available === null || signal.threshold === null || signal.available >= 2 * signal.threshold);
+}
+
+function SignalChart({ signal, seen }: { signal: Signal; seen: Seen }) {
+  const format = (value: number) => (signal.unit === 'bytes' ? bytesText(value) : countText(value));
   return (
-    <div class="signals">
-      {inOrder(seen.signals).map((signal) => (
-        <div key={signal.name} class={`signal ${signal.name === 'memory.available' ? 'first' : ''}`}>
-          <p class="signal-line"><b>{signal.name}</b> <span class={`state ${signal.state === 'threshold-not-met' || signal.state === 'no-threshold' ? '' : 'bad'}`}>{signal.state.replace(/-/g, ' ')}</span>
-            {signal.forecast !== null && signal.forecast < FORECAST_MAX_S && <span class="forecast"> reaches its threshold in {secondsText(signal.forecast)} if it goes on like this</span>}</p>
-          <Chart label={signal.name} times={times} format={format(signal)} binary={signal.unit === 'bytes'} height={signal.name === 'memory.available' ? 180 : 100}
-            range={signal.capacity === null ? null : [0, signal.name === 'memory.available' ? signal.capacity : Math.max(signal.capacity, signal.available ?? 0)]}
-            series={[{ label: 'available', colour: '--line1', values: seen.samples.map((each) => each.signals.get(signal.name)?.available ?? null) },
-              { label: 'threshold', colour: '--bad', dashed: true, values: seen.samples.map((each) => each.signals.get(signal.name)?.threshold ?? null) }]} />
-        </div>
-      ))}
+    <div class={`signal ${signal.name === 'memory.available' ? 'first' : ''}`}>
+      <p class="signal-line"><b>{signal.name}</b> <span class={`state ${signal.state === 'threshold-not-met' || signal.state === 'no-threshold' ? '' : 'bad'}`}>{signal.state.replace(/-/g, ' ')}</span>
+        {signal.forecast !== null && signal.forecast < FORECAST_MAX_S && <span class="forecast"> threshold met in {secondsText(signal.forecast)} at the present rate</span>}</p>
+      <Chart label={signal.name} titled times={seen.samples.map((each) => each.at)} format={format} binary={signal.unit === 'bytes'} height={signal.name === 'memory.available' ? 180 : 100}
+        range={signal.capacity === null ? null : [0, signal.name === 'memory.available' ? signal.capacity : Math.max(signal.capacity, signal.available ?? 0)]}
+        series={[{ label: 'available', colour: '--line1', values: seen.samples.map((each) => each.signals.get(signal.name)?.available ?? null) },
+          { label: 'threshold', colour: '--bad', dashed: true, values: seen.samples.map((each) => each.signals.get(signal.name)?.threshold ?? null) }]} />
     </div>
+  );
+}
+
+function Signals({ seen }: { seen: Seen }) {
+  const far = inOrder(seen.signals).filter(isFar);
+  const [open, setOpen] = useState(false); // curves are drawn only where they are seen
+  return (
+    <>
+      <div class="signals">{inOrder(seen.signals).filter((each) => !isFar(each)).map((each) => <SignalChart key={each.name} signal={each} seen={seen} />)}</div>
+      {far.length > 0 && <details onToggle={(event) => setOpen(event.currentTarget.open)}><summary>{far.length === 1 ? '1 other signal is far from its threshold' : `${far.length} other signals are far from their thresholds`}</summary>
+        {open && <div class="signals">{far.map((each) => <SignalChart key={each.name} signal={each} seen={seen} />)}</div>}</details>}
+    </>
   );
 }
 

@@ -3,8 +3,14 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Cluster } from '../live/cluster.ts';
 import { remarksOf, tablesOf, headline, factsText, type Decision, type Pod, type Table } from '../rules/decisions.ts';
+import { pageOf } from '../rules/kinds.ts';
+import { othersOf, outlookTables, type Outlook, type State } from '../rules/outlook.ts';
+import { isRoutine } from '../rules/rows.ts';
 import type { Session } from '../live/watching.ts';
 import type { Happening } from '../rules/objects.ts';
+
+/** Signs of states, so that colour is not the only one. */
+export const STATE_SIGNS: Record<State, string> = { bad: '!', waits: '…', good: '' };
 
 /** Draws anew whenever the cluster has changed, at most once a frame. */
 export function useCluster(cluster: Cluster): number {
@@ -69,12 +75,12 @@ export const nodeLink = (name: string): string => `#/node/${encodeURIComponent(n
 export const whyLink = (text: string): string => `#/why?q=${encodeURIComponent(text)}`;
 
 /** `wraps`: long cells are broken rather than scrolled to. */
-export function Grid({ table, label, wraps }: { table: Table; label?: string; wraps?: boolean }) {
+export function Grid({ table, label, wraps, link }: { table: Table; label?: string; wraps?: boolean; link?: (name: string) => string }) {
   return (
     <div class={wraps ? 'table wraps' : 'table'} role="region" aria-label={label ?? table.title} tabIndex={0}>
       <table>
         <thead><tr>{table.headings.map((each, i) => (each === '' ? <td key={i} /> : <th scope="col" key={i}>{each}</th>))}</tr></thead>
-        <tbody>{table.rows.map((row, place) => <tr key={place} class={place === table.marked ? 'marked' : ''}>{row.map((each, i) => <td key={i}>{each}</td>)}</tr>)}</tbody>
+        <tbody>{table.rows.map((row, place) => <tr key={place} class={place === table.marked ? 'marked' : ''}>{row.map((each, i) => <td key={i}>{i === 0 && link !== undefined && link(each) !== '' ? <a href={link(each)}>{each}</a> : each}</td>)}</tr>)}</tbody>
       </table>
     </div>
   );
@@ -89,8 +95,41 @@ export function Explained({ decision, pod, sentence = true }: { decision: Decisi
       {tablesOf(decision, pod ?? null).map((each) => <div key={each.title}><h3>{each.title}</h3>{each.rows.length > 0 && <Grid table={each} />}{each.remark && <p class="quiet">{each.remark}</p>}</div>)}
       {remarks.length > 0 && <><h3>Also</h3><ul>{remarks.map((each, i) => <li key={i}>{each}</li>)}</ul></>}
       {decision.cost.length > 0 && <><h3>What it cost</h3><p>{factsText(decision.cost)}</p></>}
-      {decision.message !== '' && <><h3>What its status says</h3><p>{decision.message}</p></>}
+      {decision.message !== '' && <><h3>Status</h3><p>{decision.message}</p></>}
     </div>
+  );
+}
+
+/** The name of an object, as a link to its page if its kind has one. */
+export function Named({ kind, ns, name }: { kind: string; ns: string; name: string }) {
+  const place = kind === 'Node' ? '' : ns;
+  const text = place === '' ? name : `${place}/${name}`;
+  const page = pageOf({ kind, ns: place, name });
+  return page === '' ? <span>{kind} {text}</span> : <a href={page}>{text}</a>;
+}
+
+/** An outlook below its sentence, as `spillway explain` prints it. Cells that name a pod of its namespace lead to it. `without`: tables that
+ *  stand elsewhere on the page. */
+export function OutlookText({ outlook, without = [] }: { outlook: Outlook; without?: string[] }) {
+  const others = othersOf(outlook);
+  const link = (title: string, name: string) => (title === 'Pods' ? pageOf({ kind: 'Pod', ns: outlook.subject.ns, name }) : '');
+  return (
+    <div class="explained">
+      {others.length > 0 && <ul>{others.map((each, i) => <li key={i}>{each}</li>)}</ul>}
+      {outlookTables(outlook).filter((each) => !without.includes(each.title)).map((each) => <div key={each.title}><h3>{each.title}</h3><Grid wraps table={each} link={(name) => link(each.title, name)} />{each.remark && <p class="quiet">{each.remark}</p>}</div>)}
+    </div>
+  );
+}
+
+/** Events with those of the usual course folded. */
+export function Folded({ list, now }: { list: Happening[]; now: number }) {
+  const [all, setAll] = useState(false);
+  const usual = list.filter(isRoutine).length;
+  return (
+    <>
+      <Happenings list={all ? list : list.filter((each) => !isRoutine(each))} now={now} />
+      {usual > 0 && <p class="actions"><button type="button" aria-pressed={all} onClick={() => setAll(!all)}>{all ? 'Hide' : 'Show'} {usual} usual {usual === 1 ? 'event' : 'events'}</button></p>}
+    </>
   );
 }
 
@@ -102,7 +141,7 @@ export function Happenings({ list, now }: { list: Happening[]; now: number }) {
           <time dateTime={each.at} title={each.at}>{ago(each.atMs, now)}</time>
           <span class="message">
             <b>{each.reason}{each.count > 1 ? ` ×${each.count}` : ''}</b>{' '}
-            {each.kind === 'Node' ? <a href={nodeLink(each.name)}>{each.name}</a> : <a href={whyLink(each.ns === '' ? each.name : `${each.ns}/${each.name}`)}>{each.ns === '' ? each.name : `${each.ns}/${each.name}`}</a>}
+            <Named kind={each.kind} ns={each.ns} name={each.name} />
             {' '}{each.message}
           </span>
         </li>

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Cluster } from '../live/cluster.ts';
 import { ApiError, mayAt, open } from '../live/api.ts';
-import { namesIn, minutesText, outcomeOf, questionOf, verdictOf, zoneLabel, type Asked, type Future, type Happened, type Outcome } from '../rules/whatif.ts';
+import { growthOf, namesIn, minutesText, outcomeOf, questionOf, verdictOf, zoneLabel, type Asked, type Future, type Happened, type Outcome } from '../rules/whatif.ts';
 import { Grid, Note, problemOf, Section, useCluster } from './parts.tsx';
 
 const EVENTS_SHOWN = 200;
@@ -65,13 +65,17 @@ function Futures({ played: { outcome, labels } }: { played: Played }) {
 export function WhatIfView({ cluster, query }: { cluster: Cluster; query: URLSearchParams }) {
   useCluster(cluster);
   const zones = [...new Set([...cluster.nodes.items.values()].map((each) => each.zone))].filter((each) => zoneLabel(each) !== '').sort();
-  const [kind, setKind] = useState<Kind>(query.has('nodes') ? 'nodes' : 'zone');
+  const [chosenKind, setKind] = useState<Kind | null>(query.has('nodes') ? 'nodes' : query.has('zone') ? 'zone' : null);
+  const kind: Kind = chosenKind ?? (zones.length > 0 || cluster.nodes.items.size === 0 ? 'zone' : 'nodes'); // no zone can fall silent where no node has a zone label
   const [zone, setZone] = useState(query.get('zone') ?? '');
-  const [nodes, setNodes] = useState(query.get('nodes') ?? '');
+  const [typedNodes, setNodes] = useState(query.get('nodes'));
+  const nodes = typedNodes ?? [...cluster.nodes.items.keys()].sort()[0] ?? '';
   const [minutes, setMinutes] = useState('10');
   const [pods, setPods] = useState('default/*');
-  const [to, setTo] = useState('2Gi');
-  const [thresholds, setThresholds] = useState<[string, string]>(['100Mi', '500Mi']);
+  const [typedTo, setTo] = useState<string | null>(null);
+  const smallest = Math.min(...[...cluster.nodes.items.values()].map((each) => each.memory ?? Infinity));
+  const to = typedTo ?? growthOf(smallest);
+  const [thresholds, setThresholds] = useState<[string, string]>(['100Mi', '10%']);
   const [problem, setProblem] = useState('');
   const [denied, setDenied] = useState(false);
   const [played, setPlayed] = useState<Played | null>(null);
@@ -121,7 +125,7 @@ export function WhatIfView({ cluster, query }: { cluster: Cluster; query: URLSea
       <form class="filters" onSubmit={(event) => { event.preventDefault(); ask(); }}>
         <label>What happens<select value={kind} onChange={(event) => setKind(event.currentTarget.value as Kind)}>
           <option value="zone">A zone falls silent</option><option value="nodes">Nodes fall silent</option><option value="threshold">Pods grow: which threshold?</option></select></label>
-        {kind === 'zone' && <label>Zone<select value={chosen} onChange={(event) => setZone(event.currentTarget.value)}>{zones.length === 0 && <option value="">none is labelled</option>}{zones.map((each) => <option key={each} value={each}>{each}</option>)}</select></label>}
+        {kind === 'zone' && <label>Zone<select value={chosen} onChange={(event) => setZone(event.currentTarget.value)}>{zones.length === 0 && <option value="">no node has a zone label</option>}{zones.map((each) => <option key={each} value={each}>{each}</option>)}</select></label>}
         {kind === 'nodes' && <label>Nodes, separated by commas<input value={nodes} list="what-if-nodes" onInput={(event) => setNodes(event.currentTarget.value)} /></label>}
         {kind === 'threshold' && <>
           <label>Pods<input value={pods} onInput={(event) => setPods(event.currentTarget.value)} /></label>
@@ -130,7 +134,7 @@ export function WhatIfView({ cluster, query }: { cluster: Cluster; query: URLSea
           <label>Second threshold<input value={thresholds[1]} onInput={(event) => setThresholds([thresholds[0], event.currentTarget.value])} /></label>
         </>}
         <label>{kind === 'threshold' ? 'Minutes until then' : 'Minutes of silence'}<input type="number" min={1} max={60} value={minutes} onInput={(event) => setMinutes(event.currentTarget.value)} /></label>
-        <p class="actions"><button type="submit" class="primary" disabled={busy || blocked !== null}>Simulate</button>{busy && <button type="button" onClick={() => cancel.current?.abort()}>Stop</button>}</p>
+        <p class="actions"><button type="submit" class="primary" disabled={busy || blocked !== null || (kind === 'zone' && chosen === '')}>Simulate</button>{busy && <button type="button" onClick={() => cancel.current?.abort()}>Stop</button>}</p>
       </form>
       <datalist id="what-if-nodes">{[...cluster.nodes.items.keys()].slice(0, 200).map((each) => <option key={each} value={each} />)}</datalist>
       <div aria-live="polite">

@@ -2,15 +2,18 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Cluster } from '../live/cluster.ts';
 import { ApiError, find, get } from '../live/api.ts';
+import { explainObject, troubleOf } from '../live/explaining.ts';
+import { kindOf, listPath, namedPath, objectLink, pageOf } from '../rules/kinds.ts';
+import { headlineOf, type Outlook, type Subject } from '../rules/outlook.ts';
 import { parseAsked } from '../rules/asked.ts';
 import { bestAbout, headline, readDecision, type Decision, type Pod } from '../rules/decisions.ts';
 import { sentenceOf } from '../rules/health.ts';
 import { leanPod, type PodInfo } from '../rules/objects.ts';
-import { aboutPod, podSentence, type Row } from '../rules/rows.ts';
+import { aboutPod, fromStatus, podSentence, type Row } from '../rules/rows.ts';
 import { allRows, Opened } from './decisions.tsx';
-import { Explained, Happenings, nodeLink, Note, problemOf, Section, useCluster, useSeconds } from './parts.tsx';
+import { Explained, Happenings, OutlookText, nodeLink, Note, problemOf, Section, useCluster, useSeconds } from './parts.tsx';
 
-interface Answer { sentence: string; decision: Decision | null; second: Decision | null; pod: Pod | null; node: string; podInfo: PodInfo | null; notes: string[] }
+export interface Answer { sentence: string; subject: Subject | null; outlook: Outlook | null; decision: Decision | null; second: Decision | null; pod: Pod | null; node: string; podInfo: PodInfo | null; notes: string[] }
 
 const MANY = 8;
 
@@ -26,20 +29,21 @@ async function aboutNode(cluster: Cluster, name: string): Promise<Answer | null>
   const state = cluster.states.get(name) ?? 'unknown';
   const own = node === undefined ? '' : sentenceOf(node, state, cluster.silence(name));
   const sentence = lifecycle !== null ? headline(lifecycle) : own;
-  return { sentence, decision: lifecycle, second: standing, pod: null, node: name, podInfo: null, notes };
+  return { sentence, subject: null, outlook: null, decision: lifecycle, second: standing, pod: null, node: name, podInfo: null, notes };
 }
 
-async function podsNamed(ns: string, name: string): Promise<PodInfo[]> {
-  if (ns !== '') { const found = await find(`/api/v1/namespaces/${ns}/pods/${name}`); return found === null ? [] : [leanPod(found)]; }
+async function podsNamed(ns: string, name: string): Promise<any[]> {
+  if (ns !== '') { const found = await find(`/api/v1/namespaces/${ns}/pods/${name}`); return found === null ? [] : [found]; }
   const list = await get(`/api/v1/pods?fieldSelector=metadata.name%3D${encodeURIComponent(name)}`);
-  return (list.items ?? []).map(leanPod);
+  return list.items ?? [];
 }
 
-async function aboutPodNamed(cluster: Cluster, ns: string, name: string): Promise<Answer[]> {
+export async function aboutPodNamed(cluster: Cluster, ns: string, name: string): Promise<Answer[]> {
   const notes: string[] = [];
   const pods = await podsNamed(ns, name);
   const rows = allRows(cluster);
-  const keys = new Map<string, PodInfo | null>(pods.map((each) => [each.ns, each]));
+  const whole = new Map<string, any>(pods.map((each) => [String(each.metadata.namespace), each]));
+  const keys = new Map<string, PodInfo | null>(pods.map((each) => [String(each.metadata.namespace), leanPod(each)]));
   for (const row of rows) if (row.kind === 'Pod' && row.name === name && (ns === '' || row.ns === ns) && !keys.has(row.ns)) keys.set(row.ns, null);
   const answers: Answer[] = [];
   for (const [space, info] of keys) {
@@ -55,8 +59,13 @@ async function aboutPodNamed(cluster: Cluster, ns: string, name: string): Promis
     }
     const about = best !== null && best.subject.kind === 'Pod' && best.subject.name === name && (best.subject.namespace ?? '') === space && (info === null || !best.subject.uid || best.subject.uid === info.uid);
     const refused = info !== null && (info.phase === 'Failed' || info.node === '');
-    const sentence = about || (best !== null && !refused && (info === null || best.verdict !== 'acts')) ? headline(best!, pod) : info !== null ? podSentence(info) : best !== null ? headline(best, pod) : rows.find((each) => aboutPod(each, space, name))?.sentence ?? `pod ${space}/${name} is gone`;
-    answers.push({ sentence, decision: best !== null && (about || !refused) ? best : null, second: null, pod, node: info?.node ?? best?.by ?? '', podInfo: info, notes });
+    const outlook = whole.has(space) ? await troubleOf(cluster, whole.get(space)).catch(() => null) : null;
+    const status = info === null ? null : fromStatus(info);
+    const byNode = about || (best !== null && !refused && (info === null || best.verdict !== 'acts'));
+    // As the command does it: the problems of its containers, a decision about the pod, its status, a decision in which it was compared.
+    const sentence = outlook !== null ? headlineOf(outlook) : byNode && about ? headline(best!, pod) : status !== null ? headline(status) : byNode ? headline(best!, pod) : info !== null ? podSentence(info)
+      : best !== null ? headline(best, pod) : rows.find((each) => aboutPod(each, space, name))?.sentence ?? `pod ${space}/${name} is gone`;
+    answers.push({ sentence, subject: info === null ? null : { kind: 'Pod', ns: space, name }, outlook, decision: best !== null && (about || (!refused && outlook === null)) ? best : null, second: null, pod, node: info?.node ?? best?.by ?? '', podInfo: info, notes });
   }
   return answers;
 }
@@ -66,13 +75,46 @@ function rowOf(cluster: Cluster, { decision, pod }: Answer): Row | null {
   return decision !== null || pod === null ? null : allRows(cluster).find((each) => aboutPod(each, pod.ns, pod.name)) ?? null;
 }
 
+/** Objects of that name: in all namespaces, if none is given. */
+async function aboutObjects(cluster: Cluster, kind: string, ns: string, name: string): Promise<Answer[]> {
+  const path = kindOf(kind)!;
+  const list = await get(ns === '' ? `${listPath(path)}?fieldSelector=${encodeURIComponent(`metadata.name=${name}`)}` : namedPath(path, ns, name));
+  const found = (list.items ?? []).filter((each: any) => each.metadata?.name === name).slice(0, MANY);
+  const answers: Answer[] = [];
+  for (const each of found) {
+    const subject = { kind, ns: String(each.metadata.namespace ?? ''), name };
+    const explained = await explainObject(cluster, subject);
+    if (explained?.outlook) answers.push({ sentence: headlineOf(explained.outlook), subject, outlook: explained.outlook, decision: null, second: null, pod: null, node: '', podInfo: null, notes: [] });
+  }
+  return answers;
+}
+
 export async function answer(cluster: Cluster, text: string): Promise<Answer[]> {
   const asked = parseAsked(text);
   if (asked === null) return [];
+  if (asked.kind !== '' && asked.kind !== 'Pod' && asked.kind !== 'Node') return aboutObjects(cluster, asked.kind, asked.ns, asked.name);
   const answers: Answer[] = [];
-  if (asked.kind !== 'pod') { const node = await aboutNode(cluster, asked.name); if (node !== null) answers.push(node); }
-  if (asked.kind !== 'node') answers.push(...(await aboutPodNamed(cluster, asked.ns, asked.name)).slice(0, MANY));
+  if (asked.kind !== 'Pod') { const node = await aboutNode(cluster, asked.name); if (node !== null) answers.push(node); }
+  if (asked.kind !== 'Node') answers.push(...(await aboutPodNamed(cluster, asked.ns, asked.name)).slice(0, MANY));
   return answers;
+}
+
+/** The answer about one object: the sentence, and below it what it rests on. `page`: this is the page of the object. */
+export function Answered({ cluster, each, page = false }: { cluster: Cluster; each: Answer; page?: boolean }) {
+  const row = rowOf(cluster, each);
+  return (
+    <article>
+      <p class="answer">{each.sentence}.</p>
+      {each.notes.map((note) => <Note kind="denied" key={note}>Not asked: {note}</Note>)}
+      {each.outlook !== null && <OutlookText outlook={each.outlook} without={page ? ['Containers', ...(each.subject?.kind === 'Service' ? ['Slices'] : ['Pods'])] : []} />}
+      {each.decision !== null && <Explained decision={each.decision} pod={each.pod} sentence={each.outlook !== null} />}
+      {each.second !== null && <><h3>What its agent says</h3><Explained decision={each.second} /></>}
+      {row !== null && <Opened row={row} cluster={cluster} />}
+      {!page && each.podInfo !== null && <p class="quiet">{each.podInfo.phase}{each.podInfo.owner === '' ? '' : `, of ${each.podInfo.owner}`}, priority {each.podInfo.priority}</p>}
+      {!page && each.subject !== null && <p><a href={objectLink(each.subject)}>More about {each.subject.ns}/{each.subject.name}</a></p>}
+      {!page && each.node !== '' && cluster.nodes.items.has(each.node) && <p><a href={nodeLink(each.node)}>Node {each.node}</a></p>}
+    </article>
+  );
 }
 
 export function WhyView({ cluster, query }: { cluster: Cluster; query: URLSearchParams }) {
@@ -95,12 +137,12 @@ export function WhyView({ cluster, query }: { cluster: Cluster; query: URLSearch
   }, [asked, ready, controllersAnswer, tries]);
   const names = [...cluster.nodes.items.keys()].slice(0, 200);
   const failed = [...cluster.failed.items.keys()].slice(0, 200);
-  const events = state.answers === null ? [] : [...cluster.events.items.values()].filter((each) => state.answers!.some((one) => (one.pod !== null ? each.ns === one.pod.ns && each.name === one.pod.name : each.kind === 'Node' && each.name === one.node)))
+  const events = state.answers === null ? [] : [...cluster.events.items.values()].filter((each) => state.answers!.some((one) => (one.subject !== null && one.pod === null ? each.kind === one.subject.kind && each.ns === one.subject.ns && each.name === one.subject.name : one.pod !== null ? each.ns === one.pod.ns && each.name === one.pod.name : each.kind === 'Node' && each.name === one.node)))
     .sort((a, b) => b.atMs - a.atMs).slice(0, 20);
   return (
-    <Section title="Why" sub="Type the name of a pod or of a node: cart-7, shop/cart-7, node/n1">
+    <Section title="Why" sub="Type the name of a pod, node, workload, claim or Service: cart-7, shop/cart-7, node/n1, svc/shop/web, pvc/shop/data">
       <form class="ask" role="search" aria-label="Ask why" onSubmit={(event) => { event.preventDefault(); setTries(tries + 1); location.hash = `#/why?q=${encodeURIComponent(text.trim())}`; }}>
-        <input type="search" aria-label="Pod or node" value={text} list="names" autoFocus onInput={(event) => setText(event.currentTarget.value)} />
+        <input type="search" aria-label="Name of an object" value={text} list="names" autoFocus onInput={(event) => setText(event.currentTarget.value)} />
         <datalist id="names">{names.map((each) => <option key={each} value={`node/${each}`} />)}{failed.map((each) => <option key={each} value={each} />)}</datalist>
         <button type="submit" class="primary">Why?</button>
       </form>
@@ -108,18 +150,12 @@ export function WhyView({ cluster, query }: { cluster: Cluster; query: URLSearch
         {problemOf(cluster.nodes.session, 'nodes', false)}
         {asked !== '' && state.problem !== '' && <Note kind="denied">{state.problem}</Note>}
         {asked !== '' && state.problem === '' && state.answers === null && <Note kind="loading">Asking…</Note>}
-        {state.of === asked && asked !== '' && state.answers?.length === 0 && cluster.nodes.session.phase !== 'denied' && <Note kind="empty">{parseAsked(asked) === null ? 'That is no name of a pod or a node.' : `Nothing of that name is known, and nothing has been decided about it.`}</Note>}
-        {state.of === asked && asked !== '' && state.answers?.map((each) => ({ ...each, row: rowOf(cluster, each) })).map((each, i) => (
-          <article key={i}>
-            <p class="answer">{each.sentence}.</p>
-            {each.notes.map((note) => <Note kind="denied" key={note}>Not asked: {note}</Note>)}
-            {each.decision !== null && <Explained decision={each.decision} pod={each.pod} sentence={false} />}
-            {each.second !== null && <><h3>What its agent says</h3><Explained decision={each.second} /></>}
-            {each.row !== null && <Opened row={each.row} cluster={cluster} />}
-            {each.podInfo !== null && <p class="quiet">{each.podInfo.phase}{each.podInfo.owner === '' ? '' : `, of ${each.podInfo.owner}`}, priority {each.podInfo.priority}</p>}
-            {each.node !== '' && cluster.nodes.items.has(each.node) && <p><a href={nodeLink(each.node)}>Node {each.node}</a></p>}
-          </article>
-        ))}
+        {state.of === asked && asked !== '' && state.answers?.length === 0 && cluster.nodes.session.phase !== 'denied' && <Note kind="empty">{parseAsked(asked) === null ? 'That is no name of an object. Kinds: pod, node, deployment, replicaset, statefulset, daemonset, job, pvc, service.' : `Nothing of that name is known, and nothing has been decided about it.`}</Note>}
+        {state.of === asked && asked !== '' && state.answers?.map((each, i) => <Answered key={i} cluster={cluster} each={each} />)}
+        {asked === '' && (cluster.overview?.concerns.length ?? 0) > 0 && <>
+          <h3>What needs a look</h3>
+          <ul class="links">{cluster.overview!.concerns.map(({ subject, sentence }) => <li key={`${subject.kind}/${subject.ns}/${subject.name}`}><a href={pageOf(subject)}>{sentence.split(': ')[0]}</a>: {sentence.split(': ').slice(1).join(': ')}</li>)}</ul>
+        </>}
         {asked !== '' && events.length > 0 && <><h3>Events about it</h3><Happenings list={events} now={now} /></>}
       </div>
     </Section>

@@ -55,6 +55,9 @@ function Confirm({ act, close }: { act: Act; close: (done: boolean) => void }) {
   );
 }
 
+/** A zone in which nothing is to be done. */
+const isQuiet = (zone: ZoneRow & { guessed: boolean }): boolean => !zone.guessed && zone.state === 'Normal' && zone.waitingNodes === 0 && zone.brake === undefined;
+
 export function ZonesView({ cluster }: { cluster: Cluster }) {
   useCluster(cluster);
   useSeconds();
@@ -87,11 +90,11 @@ export function ZonesView({ cluster }: { cluster: Cluster }) {
         : <Note kind="empty">No lifecycle controller of Spillway answers through this server: rates, queues and brakes are not shown, and nothing can be held from here.</Note>)}
       {page?.brake !== undefined && <Note kind="lost"><b>Nothing is marked, tainted or deleted:</b> {sentenceOf(page.brake)}</Note>}
       {page?.masterDisruption && <Note kind="lost"><b>Every zone is fully disrupted:</b> nothing is evicted, because the fault may be on this side.</Note>}
-      {page !== null && page.newNodes > 0 && <p class="quiet">{page.newNodes === 1 ? 'One node is' : `${page.newNodes} nodes are`} new: the controllers have not looked at {page.newNodes === 1 ? 'it' : 'them'} yet.</p>}
+      {page !== null && page.newNodes > 0 && <p class="quiet">{page.newNodes === 1 ? 'One node is' : `${page.newNodes} nodes are`} new: the controllers have not synced {page.newNodes === 1 ? 'it' : 'them'} yet.</p>}
       {page !== null && allowed === false && <Note kind="denied">You may look, not hold: that takes create, update and delete on the ConfigMap kube-system/spillway-hold.</Note>}
       {canHold && <p class="actions">{everything === null ? <button type="button" onClick={() => ask({ kind: 'hold', zone: null, why: '' })}>Hold everything…</button>
         : <button type="button" onClick={() => ask({ kind: 'resume', zone: null, why: '' })}>Resume everything…</button>}<span role="status">{said}</span></p>}
-      {problem === null && rows.length === 0 && <Note kind="empty">No zones: no nodes are known.</Note>}
+      {problem === null && rows.length === 0 && <Note kind="empty">No zones: there are no nodes.</Note>}
       <ul class="zones">
         {rows.map((zone) => {
           const held = hold?.zones.has(zone.zone) ?? false;
@@ -104,10 +107,11 @@ export function ZonesView({ cluster }: { cluster: Cluster }) {
               <div class="bar" role="img" aria-label={`${zone.readyNodes} of ${zone.nodes} ready`}><i style={{ width: `${zone.nodes === 0 ? 0 : (100 * zone.readyNodes) / zone.nodes}%` }} /></div>
               <dl>
                 <dt>State</dt><dd class={`state ${zone.state === 'Normal' ? '' : 'bad'}`}>{STATE_WORDS[zone.state] ?? zone.state}</dd>
-                {!zone.guessed && <><dt>Rate</dt><dd>{zone.nodesPerSecond <= 0 ? 'stopped' : `one node every ${secondsText(1 / zone.nodesPerSecond)}`}</dd>
+                {isQuiet(zone) && <><dt>Next</dt><dd>nothing: no node waits to be tainted, and no brake holds</dd></>}
+                {!zone.guessed && !isQuiet(zone) && <><dt>Rate</dt><dd>{zone.nodesPerSecond <= 0 ? 'stopped' : `one node every ${secondsText(1 / zone.nodesPerSecond)}`}</dd>
                   <dt>Bucket</dt><dd>{token === null ? 'closed' : token < 0.5 ? 'a token is there' : `the next token in ${secondsText(Math.round(token))}`}</dd>
                   <dt>Queue</dt><dd>{zone.waitingNodes === 0 ? 'empty' : `${zone.waitingNodes} waiting`}</dd>
-                  <dt>Next</dt><dd>{zone.nextNode === undefined ? 'nobody' : <><a href={nodeLink(zone.nextNode)}>{zone.nextNode}</a>{next === null ? ', not now' : next < 0.5 ? ' now' : ` in ${secondsText(Math.round(next))}`}</>}</dd>
+                  <dt>Next</dt><dd>{zone.nextNode === undefined ? 'none' : <><a href={nodeLink(zone.nextNode)}>{zone.nextNode}</a>{next === null ? ', not now' : next < 0.5 ? ' now' : ` in ${secondsText(Math.round(next))}`}</>}</dd>
                   <dt>Brake</dt><dd>{zone.brake === undefined ? 'none' : sentenceOf(zone.brake)}</dd></>}
               </dl>
               {cluster.door.whatIf && zoneLabel(zone.zone) !== '' && <p><a href={`#/what-if?zone=${encodeURIComponent(zone.zone)}`}>What if {zone.zone} fell silent?</a></p>}

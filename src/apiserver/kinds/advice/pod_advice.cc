@@ -52,7 +52,7 @@ struct DeadVolume {
 
 constexpr std::array kVolumes{
     DeadVolume{"photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"},
-    DeadVolume{"gitRepo", "gitRepo", "deprecated in v1.11"},
+    DeadVolume{"gitRepo", "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"},
     DeadVolume{"scaleIO", "scaleIO", "deprecated in v1.16, non-functional in v1.22+"},
     DeadVolume{"flocker", "flocker", "deprecated in v1.22, non-functional in v1.25+"},
     DeadVolume{"storageos", "storageOS", "deprecated in v1.22, non-functional in v1.25+"},
@@ -95,6 +95,7 @@ class PodAdvice {
     if (!is_given(spec_->at({"securityContext", "seccompProfile"}))) annotation(kPodSeccomp, kSeccompText);
     each_container([this](const Json& container, const std::string& at) { advise_on_container(container, at); });
     ports();
+    port_names();
     pod_affinity("podAffinity");
     pod_affinity("podAntiAffinity");
   }
@@ -279,6 +280,25 @@ class PodAdvice {
           compare(port, other);
         }
         others.push_back(std::move(port));
+      }
+    });
+  }
+
+  /// Ports of containers that run side by side: a Service or probe that names a port finds the first one.
+  void port_names() {
+    std::map<std::string_view, std::string> first;
+    each_container([&](const Json& container, const std::string& container_at) {
+      const bool is_init = container_at.find("initContainers[") != std::string::npos;
+      const bool is_ephemeral = container_at.find("ephemeralContainers[") != std::string::npos;
+      if (is_ephemeral || (is_init && container.string_at({"restartPolicy"}) != "Always")) return;
+      const auto& all = list_at(container, {"ports"});
+      for (std::size_t i = 0; i < all.size() && !advice_.full(); ++i) {
+        const std::string_view name = all[i].string_at({"name"});
+        std::string at = fmt::format("{}.ports[{}]", container_at, i);
+        if (name.empty() || first.try_emplace(name, at).second) continue;
+        advice_.add(fmt::format(
+            "{}: duplicate port name \"{}\" with {}, services and probes that select ports by name will use {}", at,
+            name, first.at(name), first.at(name)));
       }
     });
   }

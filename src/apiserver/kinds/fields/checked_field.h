@@ -53,7 +53,7 @@ class CheckedField {
 
   /// nullopt if the field is absent or malformed; typed decoding refuses malformed values.
   std::optional<api::Quantity> quantity() const;
-  /// Elements of a list; 0 if it is none.
+  /// Number of elements; 0 if the value is not a list.
   std::size_t size() const;
 
   bool empty() const { return size() == 0; }
@@ -66,7 +66,7 @@ class CheckedField {
 
   bool full() const { return errors_->full(); }
 
-  // Errors of this field.
+  // Errors reported at this field.
   void required(std::string_view detail = {}) const { errors_->required(path(), detail); }
 
   void invalid(std::string_view detail) const { errors_->invalid(path(), json(), detail); }

@@ -3,6 +3,9 @@
 #include "api/text/ip_address.h"
 #include "api/text/names.h"
 #include "base/ascii.h"
+#include "policy/addresses/ip_blocks.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -88,6 +91,22 @@ Problems ip_errors(std::string_view text) {
   if (is_mapped(text)) return {"must not be an IPv4-mapped IPv6 address"};
   if (has_leading_zeros(text)) return {"must not have leading 0s"};
   return {};
+}
+
+Problems canonical_ip_errors(std::string_view text) {
+  Problems problems = ip_errors(text);
+  if (!problems.empty()) return problems;
+  const std::string canonical = addresses::to_text(*api::parse_ip(text));
+  if (text != canonical) problems.push_back(fmt::format("must be in canonical form (\"{}\")", canonical));
+  return problems;
+}
+
+Problems canonical_ip_range_errors(std::string_view text) {
+  Problems problems = ip_range_errors(text);
+  if (!problems.empty()) return problems;
+  const std::string canonical = addresses::to_text(*api::parse_ip_range(text));
+  if (text != canonical) problems.push_back(fmt::format("must be in canonical form (\"{}\")", canonical));
+  return problems;
 }
 
 Problems kept_ip_range_errors(std::string_view text) {

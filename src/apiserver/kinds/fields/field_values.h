@@ -25,13 +25,17 @@ std::vector<std::string> port_reference_errors(const api::Json& port);
 /// IPv4 without leading zeros, or IPv6 that is no IPv4 address in its IPv6 form. Texts without an unambiguous meaning
 /// are refused: programs read "010.0.0.1" differently.
 std::vector<std::string> ip_errors(std::string_view text);
-/// The same for a value that an update keeps: any spelling that api::parse_ip() reads, as servers before 1.36 took it.
+/// As above, for a value that an update leaves unchanged: any spelling that api::parse_ip() reads, as servers before
+/// 1.36 took it.
 std::vector<std::string> kept_ip_errors(std::string_view text);
 inline constexpr std::string_view kIpRangeRule = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 /// "10.0.0.0/8", "2001:db8::/64": written as ip_errors() demands, and no bits are set behind the prefix.
 std::vector<std::string> ip_range_errors(std::string_view text);
-/// The same for a value that an update keeps.
+/// As ip_range_errors(), for a value that an update leaves unchanged.
 std::vector<std::string> kept_ip_range_errors(std::string_view text);
+/// Checks as ip_errors() and ip_range_errors() do; the text must be the shortest form as well.
+std::vector<std::string> canonical_ip_errors(std::string_view text);
+std::vector<std::string> canonical_ip_range_errors(std::string_view text);
 /// "*.example.com": every host right below that domain.
 std::vector<std::string> wildcard_host_errors(std::string_view text);
 /// Checks the characters of a URL's path. Source: RFC 3986.
@@ -53,7 +57,7 @@ std::vector<std::string> id_errors(std::int64_t id);
 std::vector<std::string> backstep_errors(std::string_view path);
 /// Relative, without "..".
 std::vector<std::string> descending_path_errors(std::string_view path);
-/// The same, and does not begin with "..", a name the volume keeps for itself.
+/// As descending_path_errors(); also refuses names that begin with "..", which the volume uses itself.
 std::vector<std::string> unreserved_path_errors(std::string_view path);
 
 }  // namespace spillway::apiserver::kinds

@@ -16,7 +16,7 @@ namespace spillway::apiserver::kinds {
 
 /// The elements of a list member; empty if it is absent or no list.
 const api::Json::Array& elements(const api::Json& object, std::string_view key);
-/// The same to be changed; nullptr if it is absent or no list.
+/// The elements for changes; nullptr if the member is absent or not a list.
 api::Json::Array* elements(api::Json& object, std::string_view key);
 
 /// The string member; empty if it is absent.
@@ -29,7 +29,7 @@ bool has(const api::Json& object, std::string_view key);
 /// Sets the member if it is absent, null or an empty string.
 void set_default(api::Json& object, std::string_view key, api::Json value);
 
-/// Adds an error if the value, where it is not empty, is none of those supported.
+/// Adds an error if the value is not empty and not one of the supported ones.
 void require_one_of(const api::Json& object, std::string_view key, std::string_view path,
                     std::span<const std::string_view> supported, api::FieldErrors& errors);
 /// Adds an error if the integer is present and below zero.
@@ -44,7 +44,7 @@ void require_valid(const std::vector<std::string>& problems, const api::Json& va
 void require_listed(const api::Json& object, std::string_view key, std::string_view path,
                     std::span<const std::string_view> supported, api::FieldErrors& errors);
 
-/// Adds what `check` finds as often as upstream's checks run.
+/// Adds each error of `check` as many times as upstream's validation reports it.
 template <typename Check>
 void add_repeatedly(int times, api::FieldErrors& errors, Check check) {
   api::FieldErrors found;

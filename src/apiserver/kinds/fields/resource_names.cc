@@ -32,7 +32,7 @@ constexpr std::array<std::string_view, 20> kKnownResources{"configmaps",
                                                            "services.loadbalancers",
                                                            "services.nodeports",
                                                            "storage"};
-constexpr std::array<std::string_view, 2> kHugePagePrefixes{"hugepages-", "requests.hugepages-"};
+constexpr std::array<std::string_view, 2> kHugePageRequests{"hugepages-", "requests.hugepages-"};
 
 template <std::size_t count>
 bool is_listed(const std::array<std::string_view, count>& names, std::string_view name) {
@@ -49,7 +49,7 @@ void check_resource_name(std::string_view name, const CheckedField& at) {
   const auto problems = api::qualified_name_errors(name);
   for (const std::string& problem : problems) at.invalid(name, problem);
   if (!problems.empty() || has_domain(name) || is_listed(kKnownResources, name)) return;
-  if (std::ranges::any_of(kHugePagePrefixes, [name](std::string_view prefix) { return name.starts_with(prefix); }))
+  if (std::ranges::any_of(kHugePageRequests, [name](std::string_view prefix) { return name.starts_with(prefix); }))
     return;
   at.invalid(name, "must be a standard resource type or fully qualified");
 }

@@ -1,5 +1,5 @@
-// Names of resources as keys of amounts: what a limit, a request or a quota may be about. Pure.
-// Source: spec "API server contract", 12; vectors api/validation_create.
+// Names of resources as keys of amounts: in limits, requests and quotas. Pure. Source: spec "API server contract", 12;
+// vectors api/validation_create.
 #pragma once
 
 #include "apiserver/kinds/fields/checked_field.h"
@@ -15,7 +15,7 @@ void check_container_resource_name(std::string_view name, const CheckedField& at
 
 /// Objects that are counted by a name without a domain: "pods", "services.nodeports".
 bool is_count_name(std::string_view name);
-/// Things that there is no half of: those, and extended resources.
+/// True for resources that are counted in whole units: the standard ones, and extended resources.
 bool is_counted_whole(std::string_view name);
 
 }  // namespace spillway::apiserver::kinds

@@ -40,7 +40,7 @@ Result<std::vector<api::LimitRange>> ranges_for(const Json& object, const Admiss
   return ranges;
 }
 
-/// Writes what was filled in: amounts that the document does not state.
+/// Writes defaulted amounts, which the document does not state.
 void write_amounts(const api::ResourceList& amounts, Json& container, std::string_view list) {
   for (const auto& [resource, amount] : amounts) {
     Json& at = container.make({"resources", list, resource});
@@ -59,11 +59,11 @@ void write_resources(const std::vector<api::Container>& filled, Json* list) {
 
 /// Joins several problems as a list, each text once.
 std::string joined(const std::vector<std::string>& problems) {
-  std::vector<std::string_view> told;
+  std::vector<std::string_view> distinct;
   for (const std::string& each : problems) {
-    if (std::ranges::find(told, each) == told.end()) told.emplace_back(each);
+    if (std::ranges::find(distinct, each) == distinct.end()) distinct.emplace_back(each);
   }
-  return told.size() == 1 ? std::string(told.front()) : fmt::format("[{}]", fmt::join(told, ", "));
+  return distinct.size() == 1 ? std::string(distinct.front()) : fmt::format("[{}]", fmt::join(distinct, ", "));
 }
 
 template <typename Problems>

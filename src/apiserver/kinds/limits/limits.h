@@ -14,7 +14,7 @@ namespace spillway::apiserver::kinds {
 void fill_in_limits(api::Json& pod, const AdmissionContext& context);
 /// Refuses a new pod whose requests are below or above the limits of the namespace.
 api::StatusResult<void> confirm_pod_limits(const api::Json& pod, const AdmissionContext& context);
-/// The same of a claim, new or grown.
+/// Checks the limits for a PersistentVolumeClaim that is new or has grown.
 api::StatusResult<void> confirm_claim_limits(const api::Json& claim, const AdmissionContext& context);
 
 }  // namespace spillway::apiserver::kinds

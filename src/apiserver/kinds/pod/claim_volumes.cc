@@ -103,6 +103,8 @@ void check_claim_spec(const CheckedField& spec) {
   const CheckedField mode = spec["volumeMode"];
   mode.optional_one_of(kVolumeModes);
   check_data_sources(spec);
+  const CheckedField attributes = spec["volumeAttributesClassName"];
+  if (!attributes.text().empty()) attributes.require_valid(api::dns1123_subdomain_errors(attributes.text()));
 }
 
 void check_google_disk(const CheckedField& source) {

@@ -53,7 +53,7 @@ bool is_domain(std::string_view domain) {
 }
 
 /// The first component is a domain if it looks like one.
-bool looks_like_domain(std::string_view component) {
+bool may_be_domain(std::string_view component) {
   return component.find_first_of(".:[") != std::string_view::npos || component == "localhost" ||
          std::ranges::any_of(component, [](char c) { return c >= 'A' && c <= 'Z'; });
 }
@@ -61,7 +61,7 @@ bool looks_like_domain(std::string_view component) {
 bool is_repository(std::string_view name) {
   std::size_t length = name.size();
   const std::size_t slash = name.find('/');
-  if (slash != std::string_view::npos && looks_like_domain(name.substr(0, slash))) {
+  if (slash != std::string_view::npos && may_be_domain(name.substr(0, slash))) {
     if (!is_domain(name.substr(0, slash))) return false;
     name.remove_prefix(slash + 1);
   } else {

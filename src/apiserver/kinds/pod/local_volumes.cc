@@ -67,7 +67,7 @@ void check_downward_files(const CheckedField& source) {
 }
 
 /// Adds an error to the volume for every path that an earlier item has.
-void note_paths(const CheckedField& items, const CheckedField& projected, std::set<std::string_view>& taken) {
+void check_paths(const CheckedField& items, const CheckedField& projected, std::set<std::string_view>& taken) {
   for (const api::Json& item : items.elements()) {
     const std::string_view path = item.string_at({"path"});
     if (!path.empty() && !taken.insert(path).second) projected.invalid(path, kSamePath);
@@ -99,12 +99,12 @@ void check_projected_source(const CheckedField& source, const CheckedField& proj
     object.require_text();
     const CheckedField items = keyed["items"];
     items.each(check_key_to_path);
-    note_paths(items, projected, taken);
+    check_paths(items, projected, taken);
   }
   if (const CheckedField downward = source["downwardAPI"]) {
     ++sources;
     check_downward_files(downward);
-    note_paths(downward["items"], projected, taken);
+    check_paths(downward["items"], projected, taken);
   }
   if (const CheckedField token = source["serviceAccountToken"]) {
     ++sources;

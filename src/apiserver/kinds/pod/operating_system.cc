@@ -1,4 +1,4 @@
-// spec.os, and what pods for one system may not ask of it.
+// spec.os, and the fields that a pod for one operating system may not set.
 #include "apiserver/kinds/pod/rules.h"
 
 #include <array>
@@ -12,7 +12,7 @@ constexpr std::string_view kNotOnWindows = "cannot be set for a windows pod";
 
 /// Members of the pod that a Windows pod may not set; false equals absent.
 constexpr std::array<std::string_view, 2> kLinuxPodFlags{"hostIPC", "hostPID"};
-/// The same in the pod's security context.
+/// Fields for Linux alone in the pod's security context.
 constexpr std::array<std::string_view, 11> kLinuxPodContext{"appArmorProfile",
                                                             "fsGroup",
                                                             "fsGroupChangePolicy",
@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 11> kLinuxPodContext{"appArmorProfile",
                                                             "seccompProfile",
                                                             "supplementalGroups",
                                                             "supplementalGroupsPolicy"};
-/// The same in a container's security context.
+/// Fields for Linux alone in a container's security context.
 constexpr std::array<std::string_view, 10> kLinuxContainerContext{
     "allowPrivilegeEscalation", "appArmorProfile", "capabilities", "privileged",     "procMount",
     "readOnlyRootFilesystem",   "runAsGroup",      "runAsUser",    "seLinuxOptions", "seccompProfile"};

@@ -14,7 +14,7 @@ namespace spillway::apiserver::kinds {
 
 // Pod specs, in pods and in templates (defaults.cc, disabled_fields.cc, template.cc).
 
-/// Defaults of a template of pods; makes what it lacks.
+/// Defaults of a pod template; adds members that defaults need.
 void default_pod_template(api::Json& pod_template);
 /// Removes fields of features that are off in Kubernetes 1.36 from a pod spec, as its API server does.
 void drop_disabled_fields(api::Json& spec);
@@ -33,7 +33,7 @@ void validate_tolerations(const api::Json& tolerations, std::string_view path, a
 // Pods (defaults.cc, admission.cc, pod_validation.cc, pod_update.cc, resize.cc).
 
 void default_pod(api::Json& pod);
-/// The status of a new pod, and what follows from several of its fields.
+/// Sets the status of a new pod, and fields that follow from several others.
 void prepare_new_pod(api::Json& pod);
 /// Limits of the namespace, service account, runtime class, priority, tolerations of a new pod.
 api::StatusResult<void> admit_pod(api::Json& pod, const AdmissionContext& context);

@@ -1,4 +1,4 @@
-// A new pod before it is admitted: its first status, and what follows from several of its fields.
+// A new pod before it is admitted: its first status, and fields that follow from several others.
 #include "api/codec/codec.h"
 #include "api/object/pod.h"
 #include "apiserver/kinds/fields/fields.h"

@@ -44,7 +44,7 @@ bool check_container_updates(const CheckedField& containers, std::size_t count_b
   return true;
 }
 
-/// False if the other members need no check.
+/// Checks a change of activeDeadlineSeconds. False: the other members need no check.
 bool check_deadline_update(const CheckedField& deadline, const std::optional<std::int64_t>& before) {
   const std::optional<std::int64_t> after = deadline.integer();
   if (!after) {
@@ -128,7 +128,7 @@ void check_node_affinity_update(const CheckedField& affinity, const api::Json& o
 }
 
 /// Undoes the changes that a gated pod may make, after validating them.
-void judge_gated_changes(api::Json& same, const api::Json& old, const CheckedField& spec) {
+void validate_gated_changes(api::Json& same, const api::Json& old, const CheckedField& spec) {
   if (!(value_of(same, "nodeSelector") == value_of(old, "nodeSelector"))) {
     check_selector_update(spec["nodeSelector"], value_of(old, "nodeSelector"));
     put_back(same, old, "nodeSelector");
@@ -173,7 +173,7 @@ void check_main_update(const CheckedField& pod, const api::Json& old) {
   check_gate_updates(spec["schedulingGates"], before);
   if (spec.json() == before) return;
   api::Json same = with_allowed_changes_undone(spec, before);
-  if (!elements(before, "schedulingGates").empty()) judge_gated_changes(same, before, spec);
+  if (!elements(before, "schedulingGates").empty()) validate_gated_changes(same, before, spec);
   if (!(same == before)) spec.forbidden(kUpdatable);
 }
 

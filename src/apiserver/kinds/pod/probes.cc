@@ -49,7 +49,7 @@ struct HandlerKind {
   void (*check)(const CheckedField& action, std::int64_t grace_seconds);
 };
 
-/// The first that is there is taken, the others are one too many.
+/// The handlers of a probe. The first one present is validated; any further one is an error.
 constexpr std::array<HandlerKind, 5> kHandlers{{{"exec", check_exec},
                                                 {"httpGet", check_http_get},
                                                 {"tcpSocket", check_action_port},

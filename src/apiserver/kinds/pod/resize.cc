@@ -33,8 +33,8 @@ api::Status resize_forbidden(const api::Json& pod, std::string_view why) {
 
 /// The QoS class that the status of the pod states, else the one of its spec.
 std::string qos_class_of(const api::Json& pod) {
-  const std::string_view told = text(value_of(pod, "status"), "qosClass");
-  if (!told.empty()) return std::string(told);
+  const std::string_view stated = text(value_of(pod, "status"), "qosClass");
+  if (!stated.empty()) return std::string(stated);
   const auto spec = api::decode<api::PodSpec>(value_of(pod, "spec"));
   return spec ? std::string(api::to_string(api::compute_qos(*spec))) : std::string();
 }

@@ -49,7 +49,7 @@ struct NamedResources {
   bool huge_pages = false;
 };
 
-void note_resource(std::string_view name, NamedResources& named) {
+void mark_resource(std::string_view name, NamedResources& named) {
   if (name == "cpu" || name == "memory") named.cpu_or_memory = true;
   if (api::is_hugepage_resource(name)) named.huge_pages = true;
 }
@@ -79,7 +79,7 @@ void check_whole_pod_names(const CheckedField& amounts) {
   });
 }
 
-/// Claims belong to containers. Each is also looked up among those of the pod.
+/// Claims belong to containers. Each must name a claim of the pod.
 void check_whole_pod_claims(const CheckedField& claims, const CheckedField& spec) {
   if (claims.empty()) return;
   claims.forbidden("claims may not be set for Resources at pod-level");
@@ -159,12 +159,12 @@ void check_resources(const CheckedField& resources) {
   NamedResources named;
   limits.each_key([&](std::string_view name, const CheckedField& amount) {
     check_amount(name, amount);
-    note_resource(name, named);
+    mark_resource(name, named);
   });
   requests.each_key([&](std::string_view name, const CheckedField& amount) {
     check_amount(name, amount);
     check_against_limit(name, amount, requests, limits);
-    note_resource(name, named);
+    mark_resource(name, named);
   });
   if (named.huge_pages && !named.cpu_or_memory) resources.forbidden("HugePages require cpu or memory");
 }
@@ -201,7 +201,7 @@ void check_overhead(const CheckedField& overhead) {
     if (overhead.full()) return;
     const std::string at = api::key_path(limits.path(), member.key);
     check_amount(member.key, CheckedField(&member.value, at, overhead.errors()));
-    note_resource(member.key, named);
+    mark_resource(member.key, named);
   }
   if (named.huge_pages && !named.cpu_or_memory) overhead.forbidden("HugePages require cpu or memory");
 }

@@ -34,10 +34,10 @@ void each_container(const CheckedField& spec, Check check) {
   }
 }
 
-/// The place of a spec, and what it replaces.
+/// The use of a pod spec, and the spec that it replaces.
 struct SpecContext {
   SpecUse use = SpecUse::kPod;
-  std::string_view pod_name;  // the pod's, empty where there is none yet
+  std::string_view pod_name;  // name of the pod; empty if it has none yet
   const api::Json& before;    // the spec before an update, which may hold values that are refused today; null: new
 };
 
@@ -156,7 +156,7 @@ void check_hostname_override(const CheckedField& spec);
 void check_pod_annotations(const CheckedField& annotations, const CheckedField& spec);
 /// Seccomp profiles that annotations and fields name differently.
 void check_seccomp_agreement(const api::Json& annotations, const CheckedField& spec);
-/// The same for AppArmor profiles.
+/// Checks AppArmor profiles as seccomp profiles are above.
 void check_app_armor_agreement(const api::Json& annotations, const CheckedField& spec);
 /// Annotations that an update may neither add, change nor remove.
 void check_annotation_changes(const CheckedField& annotations, const api::Json& old);

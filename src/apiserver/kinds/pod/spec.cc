@@ -16,24 +16,24 @@ constexpr std::array<std::string_view, 2> kPreemptionPolicies{"Never", "PreemptL
 
 constexpr std::string_view kNotWithOwnUsers = "when `hostUsers` is false";
 
-struct NameRule {
+struct NameCheck {
   std::string_view member;
   std::vector<std::string> (*problems)(std::string_view);
-  bool judged_when_empty = false;
+  bool checked_when_empty = false;
 };
 
 /// Names that may be left out.
-constexpr std::array<NameRule, 6> kNames{{{"serviceAccountName", api::dns1123_subdomain_errors},
-                                          {"nodeName", api::dns1123_subdomain_errors},
-                                          {"hostname", api::dns1123_label_errors},
-                                          {"subdomain", api::dns1123_label_errors},
-                                          {"priorityClassName", api::dns1123_subdomain_errors},
-                                          {"runtimeClassName", api::dns1123_subdomain_errors, true}}};
+constexpr std::array<NameCheck, 6> kNames{{{"serviceAccountName", api::dns1123_subdomain_errors},
+                                           {"nodeName", api::dns1123_subdomain_errors},
+                                           {"hostname", api::dns1123_label_errors},
+                                           {"subdomain", api::dns1123_label_errors},
+                                           {"priorityClassName", api::dns1123_subdomain_errors},
+                                           {"runtimeClassName", api::dns1123_subdomain_errors, true}}};
 
 void check_names(const CheckedField& spec) {
-  for (const NameRule& rule : kNames) {
+  for (const NameCheck& rule : kNames) {
     const CheckedField name = spec[rule.member];
-    if (!name.text().empty() || (rule.judged_when_empty && name)) name.require_valid(rule.problems(name.text()));
+    if (!name.text().empty() || (rule.checked_when_empty && name)) name.require_valid(rule.problems(name.text()));
   }
 }
 

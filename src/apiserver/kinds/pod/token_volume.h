@@ -10,8 +10,8 @@ namespace spillway::apiserver::kinds {
 /// True if the pod, or else its account, wants the volume with the token.
 bool wants_token_volume(const api::Json& pod, const api::Json& account);
 
-/// Adds it to the pod and mounts it into each container that has nothing at its place. The pod has its uid, from which
-/// the name follows.
+/// Adds the volume to the pod, and a mount to each container that has no mount at its path. The pod must have its uid,
+/// from which the volume's name follows.
 void add_token_volume(api::Json& pod);
 
 }  // namespace spillway::apiserver::kinds

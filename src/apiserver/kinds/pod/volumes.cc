@@ -14,7 +14,7 @@ namespace {
 
 struct VolumeSource {
   std::string_view name;
-  /// Texts and lists that must be there.
+  /// Members that must not be empty: texts and lists.
   std::array<std::string_view, 3> required;
   /// Further rules; null: none.
   void (*check)(const CheckedField& source) = nullptr;

@@ -57,7 +57,7 @@ class Supervisor {
 
   int run() {
     while (!quits_) turn();
-    if (state_.phase != SupervisedPhase::kTold) collect();
+    if (state_.phase != SupervisedPhase::kRecorded) collect();
     return 0;
   }
 
@@ -73,11 +73,11 @@ class Supervisor {
     for (std::size_t i = 0; i < streams_.size(); ++i)
       if (waits[i + 2].revents != 0) pump(streams_[i], kCopyBytesMax);
     if (waits[4].revents != 0) send_packet();
-    if (waits[1].revents != 0) note_end();
+    if (waits[1].revents != 0) mark_ended();
     if (waits[0].revents != 0) take_order();
   }
 
-  void note_end() {
+  void mark_ended() {
     siginfo_t info = {};
     if (state_.phase != SupervisedPhase::kRuns) return;
     if (::waitid(kByPidfd, kProcessFd, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
@@ -89,7 +89,7 @@ class Supervisor {
   void collect() {
     siginfo_t info = {};
     if (::waitid(kByPidfd, kProcessFd, &info, WEXITED | WNOHANG) == 0 && info.si_pid != 0)
-      std::atomic_ref(state_.phase).store(SupervisedPhase::kTold, std::memory_order_release);
+      std::atomic_ref(state_.phase).store(SupervisedPhase::kRecorded, std::memory_order_release);
   }
 
   /// Called also at the end of the stream: a pipe reports that once.
@@ -140,7 +140,7 @@ class Supervisor {
   void drain() {
     for (Stream& stream : streams_) {
       do {
-        packet_.clear();  // a reader this far behind gets the rest from the log
+        packet_.clear();  // a reader this far behind must read the rest from the log
         pump(stream, kFinalCopyBytesMax);
       } while (!packet_.empty());
       std::string records;
@@ -173,7 +173,7 @@ class Supervisor {
         send_packet();
         break;
       case SupervisorOrder::kFinish:
-        note_end();
+        mark_ended();
         drain();
         break;  // `given` is closed
       case SupervisorOrder::kCollect:

@@ -1,8 +1,8 @@
-// What all charts share: a canvas as sharp as the screen, the axes, the window of time and its cursor.
+// The parts that all charts share: a canvas as sharp as the screen, the axes, the window of time and its cursor.
 import { clock, timeTicks } from './format.js';
 import { colour, colourScheme, make } from './colours.js';
 
-/** What is looked at: `from` to `to` of a run, the cursor, a node. Listeners hear of every change, once per frame. */
+/** The visible part of a run: `from` to `to`, cursor and node. Listeners are called after changes, once per frame. */
 export class View {
   constructor(run) {
     this.run = run;

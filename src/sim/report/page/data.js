@@ -113,6 +113,6 @@ function unpackRun(run) {
 
 export function readRuns(json) {
   const data = JSON.parse(json);
-  if (data.format !== 1) throw new Error(`data of format ${data.format}, this page reads 1`);
+  if (data.format !== 2) throw new Error(`data of format ${data.format}, this page reads 2`);
   return data.runs.map(unpackRun);
 }

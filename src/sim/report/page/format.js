@@ -1,11 +1,21 @@
-// Numbers and times as people read them. Times are virtual milliseconds since the beginning of the run.
+// Numbers and times as people read them. Times are virtual milliseconds since the beginning of the run; people count them
+// from the beginning of the timeline, as the terminal does.
+
+let origin = 0;
+
+/** `ms`: the time that clock() shows as 0:00. */
+export function countFrom(ms) {
+  origin = ms;
+}
 
 export function clock(ms) {
-  const all = Math.max(0, Math.round(ms / 1000));
+  const since = Math.round((ms - origin) / 1000);
+  const sign = since < 0 ? '\u2212' : '';
+  const all = Math.abs(since);
   const hours = Math.floor(all / 3600);
   const minutes = Math.floor(all / 60) % 60;
   const two = (n) => String(n).padStart(2, '0');
-  return hours > 0 ? `${hours}:${two(minutes)}:${two(all % 60)}` : `${minutes}:${two(all % 60)}`;
+  return sign + (hours > 0 ? `${hours}:${two(minutes)}:${two(all % 60)}` : `${minutes}:${two(all % 60)}`);
 }
 
 /** "90 s", "20 min", "1 h 30 min". */
@@ -17,7 +27,7 @@ export function span(ms) {
   return minutes % 60 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min` : `${minutes / 60} h`;
 }
 
-const UNITS = ['KiB', 'MiB', 'GiB', 'TiB'];
+const UNITS = ['Ki', 'Mi', 'Gi', 'Ti'];
 
 export function amount(kib) {
   let value = kib;
@@ -27,7 +37,7 @@ export function amount(kib) {
     unit += 1;
   }
   const digits = value !== 0 && Math.abs(value) < 10 && value % 1 !== 0 ? 1 : 0;
-  return `${value.toFixed(digits)} ${UNITS[unit]}`;
+  return `${value.toFixed(digits)}${UNITS[unit]}`;
 }
 
 export function count(n) {
@@ -40,12 +50,12 @@ export function plural(n, one, many) {
 
 const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400];
 
-/** Round times in [from, to], at most about `most` of them. */
+/** Times in [from, to] that clock() shows as round ones, at most about `most` of them. */
 export function timeTicks(from, to, most) {
   const wanted = (to - from) / 1000 / Math.max(1, most);
   const step = 1000 * (TIME_STEPS.find((each) => each >= wanted) ?? 172800);
   const ticks = [];
-  for (let at = Math.ceil(from / step) * step; at <= to; at += step) ticks.push(at);
+  for (let at = origin + Math.ceil((from - origin) / step) * step; at <= to; at += step) ticks.push(at);
   return ticks;
 }
 

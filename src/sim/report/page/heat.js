@@ -10,7 +10,7 @@ const AXIS = 36;
 const ROW_HEIGHTS = { whole: 0, small: 3, medium: 8, large: 16 };
 const USED_STEPS = 8;
 
-/** Of memory used: 0 to 7; the last three are above 70, 85 and 95 %. */
+/** The level of used memory: 0 to 7; the last three are above 70, 85 and 95 %. */
 export function usedLevel(available, memory) {
   if (available < 0 || memory <= 0) return -1;
   const used = 1 - available / memory;

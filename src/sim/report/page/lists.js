@@ -1,4 +1,4 @@
-// What happened and what was decided, as lists: filtered, a page at a time.
+// The events and decisions of a run as lists: folded, filtered, a page at a time.
 import { clock, count } from './format.js';
 import { EVENT_KINDS } from './data.js';
 import { make } from './colours.js';
@@ -54,8 +54,9 @@ class FilteredList {
       } });
     const tools = this.rows.length ? [make('div', { class: 'tools' }, search, ...boxes)] : [];
     this.fill();
-    return make('section', { 'aria-label': this.title }, make('h2', {}, this.title), make('p', { class: 'sub' }, this.about), ...tools,
-      this.list, this.state, this.more);
+    const heading = make('h2', {}, `${this.title} (${count(this.rows.length)})`);
+    return make('section', { 'aria-label': this.title }, make('details', { class: 'fold' }, make('summary', {}, heading),
+      make('p', { class: 'sub' }, this.about), ...tools, this.list, this.state, this.more));
   }
 }
 

@@ -1,5 +1,5 @@
 // Puts the page together for one run, and again when another one is chosen.
-import { clock, count, plural, span } from './format.js';
+import { clock, count, countFrom, plural, span } from './format.js';
 import { KIND, readRuns, valueAt } from './data.js';
 import { forgetColours, make } from './colours.js';
 import { View } from './canvas.js';
@@ -8,22 +8,26 @@ import { HeatMap } from './heat.js';
 import { nodePart } from './node.js';
 import { decisionList, eventList } from './lists.js';
 
-const KINDS_TOLD = [
-  ['evictions', KIND.evicted, true], ['kernel OOM kills', KIND.oom, true], ['pods deleted', KIND.deleted, true],
-  ['NoExecute taints', KIND.tainted, true], ['times a node left Ready', KIND.notReady, true], ['pods without a node', KIND.unplaced, true],
-];
+/** The result of the run: the words of the terminal. */
+function verdict(run) {
+  const { summary } = run;
+  if (!summary.verdict) return [];
+  const parts = [make('p', { class: 'headline' }, summary.verdict), ...summary.sentences.map((text) => make('p', {}, text))];
+  const expected = summary.expectations.map(([held, text, seen]) => make('li', { class: held ? 'held' : 'missed' },
+    make('b', {}, held ? 'pass' : 'FAIL'), ` ${text} (${seen})`));
+  if (expected.length) parts.push(make('ul', {}, ...expected));
+  return [make('div', { class: summary.good ? 'verdict' : 'verdict bad', role: 'group', 'aria-label': 'Result' }, ...parts)];
+}
 
-function summary(run) {
-  const totals = KINDS_TOLD.map(([label, kind, bad]) => [run.events.filter((event) => event.kind === kind).length, label, bad]);
+function figures(run) {
   const held = run.brakes.length ? run.brakes.join(', ') : 'none';
   const facts = [[plural(run.nodes.length, 'node', 'nodes'), ''], [plural(run.zones.length, 'zone', 'zones'), ''],
-    [plural(valueAt(run.running, run.length, 0), 'pod runs', 'pods run'), 'at the end'], [span(run.length), 'of virtual time'],
+    [plural(valueAt(run.running, run.length, 0), 'pod runs', 'pods run'), 'at the end'], [span(run.length - run.timeline), 'of virtual time'],
     [`seed ${run.seed}`, ''], ['brakes that held:', held], [`sampled every ${span(run.sample)}`, '']];
   return [
     make('ul', { class: 'facts' }, ...facts.map(([strong, weak]) => make('li', {}, make('b', {}, strong), ` ${weak}`))),
     make('ul', { class: 'cards' },
-      ...totals.map(([n, label, bad]) => make('li', { class: bad && n > 0 ? 'bad' : '' }, make('b', {}, count(n)), make('span', {}, label))),
-      make('li', {}, make('b', {}, count(run.decisions.length)), make('span', {}, 'decisions'))),
+      ...run.summary.figures.map(([value, words, bad]) => make('li', { class: bad ? 'bad' : '' }, make('b', {}, value), make('span', {}, words)))),
   ];
 }
 
@@ -61,6 +65,7 @@ let shown = null;
 
 function show(runs, place) {
   const run = runs[place];
+  countFrom(run.timeline);
   const view = new View(run);
   const heat = new HeatMap(view);
   const choice = make('select', { onchange: () => show(runs, Number(choice.value)) },
@@ -68,7 +73,7 @@ function show(runs, place) {
   choice.value = String(place);
   const chooser = runs.length > 1 ? [make('div', { class: 'tools' }, make('label', {}, 'Run', choice))] : [];
   document.getElementById('top').replaceChildren(make('h1', {}, run.name), make('p', { class: 'sub' }, run.story), ...chooser,
-    ...summary(run), ...notices(run));
+    ...verdict(run), ...notices(run), ...figures(run));
   document.getElementById('main').replaceChildren(timeBar(view), overview(view), heat.element(), nodePart(view), decisionList(view),
     eventList(view));
   const worst = run.nodes.findIndex((node) => node.level.values.includes(6));

@@ -24,7 +24,7 @@ export function valueAxis(frame, max, format, binary) {
   context.stroke();
 }
 
-/** How many nodes are in each state, per column of the window: counts[state][column]. */
+/** Counts the nodes in each state, per column of the window: counts[state][column]. */
 export function countStates(run, from, to, columns) {
   const counts = NODE_STATES.map(() => new Int32Array(columns + 1));
   const columnOf = (at) => Math.min(columns, Math.max(0, Math.ceil(((at - from) / (to - from)) * (columns - 1))));
@@ -54,7 +54,7 @@ function drawStates(frame, run) {
   const scale = (frame.bottom - frame.top) / all;
   const base = new Int32Array(columns);
   valueAxis(frame, all, count, false);
-  for (const state of [6, 5, 4, 3, 2, 1, 0]) {  // what is bad begins at the axis: its height can be read
+  for (const state of [6, 5, 4, 3, 2, 1, 0]) {  // bad states begin at the axis, so that their height can be read
     context.fillStyle = colour(`--s${state}`);
     for (let i = 0; i < columns; i += 1) {
       if (counts[state][i] === 0) continue;
@@ -143,7 +143,7 @@ function eventsPart(view) {
     chart(view, `Events over time. ${told || 'None.'}`, lanes.length * 24 + 42, draw));
 }
 
-/** Lowest and median share of memory that is available, per column; -1: nobody measures it. */
+/** Lowest and median share of memory that is available, per column; -1: no node measures it. */
 export function memoryBand(run, from, to, columns) {
   const low = new Float32Array(columns).fill(-1);
   const median = new Float32Array(columns).fill(-1);
@@ -165,8 +165,18 @@ export function memoryBand(run, from, to, columns) {
   return { low, median };
 }
 
+const CALM_SHARE = 0.9;  // a node that has always more of its memory available is in no danger of an eviction
+
 function memoryPart(view) {
   const { run } = view;
+  let least = 2;
+  for (const { available, memory } of run.nodes) {
+    for (const value of available.values) if (value >= 0 && memory > 0) least = Math.min(least, value / memory);
+  }
+  if (least > CALM_SHARE) {
+    return part('memory.available', least <= 1
+      ? `Nothing to see: every node always had at least ${Math.floor(least * 100)} % of its memory available.` : 'Not measured.');
+  }
   const lines = new Set(run.nodes.flatMap((node) => node.thresholds.map(([kib, grace]) => `${kib / node.memory}:${grace}`)));
   const draw = (frame) => {
     const { context } = frame;

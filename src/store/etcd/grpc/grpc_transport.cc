@@ -1,5 +1,6 @@
 #include "store/etcd/grpc/grpc_transport.h"
 
+#include "base/alive.h"
 #include "store/etcd/etcd_failure.h"
 #include "store/etcd/grpc/etcd_rpc.grpc.pb.h"
 
@@ -175,7 +176,7 @@ struct Member {
 struct GrpcTransport::Impl {
   std::vector<Member> members;
   Poster post;
-  std::weak_ptr<const bool> alive;  // set once; tested on the loop alone
+  Alive::Ref alive;  // set once; tested on the loop alone
 
   std::mutex mutex;
   std::condition_variable idle;
@@ -186,10 +187,10 @@ struct GrpcTransport::Impl {
   // Used on the loop alone.
   std::string username;
   std::string password;
-  std::string token;               // empty: there is none, or it is good no more
-  std::vector<SignedIn> sign_ins;  // wait for one
+  std::string token;               // empty: there is none, or it has expired
+  std::vector<SignedIn> sign_ins;  // calls that wait for a token
 
-  /// Runs `act` at once, or when there is a token.
+  /// Runs `act` at once, or when a token was obtained.
   void signed_in(std::size_t member, Duration at_most, SignedIn act) {
     if (username.empty() || !token.empty()) return act(std::nullopt);
     sign_ins.push_back(std::move(act));
@@ -211,7 +212,7 @@ struct GrpcTransport::Impl {
   }
 
   /// `shown`: of the call that failed.
-  void note(const EtcdFailure& failure, const std::string& shown) {
+  void on_failure(const EtcdFailure& failure, const std::string& shown) {
     if (is_token_gone(failure) && token == shown) token.clear();
   }
 
@@ -221,7 +222,7 @@ struct GrpcTransport::Impl {
   }
 
   /// The last that gRPC's thread does with the transport.
-  void leave(const void* what) {
+  void exit(const void* what) {
     std::map<const void*, std::function<void()>>::node_type gone;
     const std::lock_guard lock(mutex);
     gone = under_way.extract(what);
@@ -247,11 +248,7 @@ struct GrpcTransport::Impl {
     for (const auto& act : acts) act();
   }
 
-  void to_loop(std::move_only_function<void()> task) {
-    post([weak = alive, task = std::move(task)]() mutable {
-      if (!weak.expired()) task();
-    });
-  }
+  void to_loop(std::move_only_function<void()> task) { post(alive.guard(std::move(task))); }
 
   template <typename Request, typename Response>
   struct Call {
@@ -281,17 +278,18 @@ struct GrpcTransport::Impl {
       if (const auto alive_call = weak.lock()) alive_call->context.TryCancel();
     });
     // gRPC copies the callback: what can only be moved is held apart. It must not be destroyed in gRPC's thread.
-    auto told = std::make_shared<Done<Answer>>(std::move(done));
+    auto shared_done = std::make_shared<Done<Answer>>(std::move(done));
     Call<Request, Response>& asked = *made;
-    start(asked, [this, made = std::move(made), told, finish, shown = token](const grpc::Status& status) {
+    start(asked, [this, made = std::move(made), shared_done, finish, shown = token](const grpc::Status& status) {
       if (status.ok())
-        to_loop([done = std::move(*told), answer = finish(made->response)]() mutable { done(std::move(answer)); });
+        to_loop(
+            [done = std::move(*shared_done), answer = finish(made->response)]() mutable { done(std::move(answer)); });
       else
-        to_loop([this, done = std::move(*told), failure = failure_of(status), shown]() mutable {
-          note(failure, shown);
+        to_loop([this, done = std::move(*shared_done), failure = failure_of(status), shown]() mutable {
+          on_failure(failure, shown);
           done(std::unexpected(std::move(failure)));
         });
-      leave(made.get());
+      exit(made.get());
     });
   }
 };
@@ -358,11 +356,11 @@ class Stream final : public grpc::ClientBidiReactor<rpc::WatchRequest, rpc::Watc
 
   void OnDone(const grpc::Status& status) override {
     impl_.to_loop([impl = &impl_, listener = listener_, failure = failure_of(status), shown = shown_] {
-      impl->note(failure, shown);
+      impl->on_failure(failure, shown);
       if (listener->receiver != nullptr) listener->receiver->on_watch_broken(failure);
     });
     const auto self = std::exchange(self_, nullptr);
-    impl_.leave(this);
+    impl_.exit(this);
   }
 
  private:
@@ -390,11 +388,12 @@ class Stream final : public grpc::ClientBidiReactor<rpc::WatchRequest, rpc::Watc
 
 }  // namespace
 
-GrpcTransport::GrpcTransport(std::shared_ptr<Impl> impl, std::shared_ptr<const bool> alive)
-    : impl_(std::move(impl)), alive_(std::move(alive)) {}
+GrpcTransport::GrpcTransport(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {
+  impl_->alive = alive_.ref();
+}
 
 GrpcTransport::~GrpcTransport() {
-  alive_.reset();
+  alive_.end();
   impl_->cancel_all();
   std::unique_lock lock(impl_->mutex);
   impl_->idle.wait(lock, [this] { return impl_->under_way.empty(); });
@@ -406,8 +405,6 @@ Result<std::unique_ptr<GrpcTransport>> GrpcTransport::create(const GrpcTransport
   impl->post = std::move(post);
   impl->username = options.username;
   impl->password = options.password;
-  auto alive = std::make_shared<const bool>(true);
-  impl->alive = alive;
   for (const std::string& url : options.servers) {
     SPILLWAY_TRY(server, parse_etcd_server(url));
     const auto unary = channel_to(server, options);
@@ -415,8 +412,7 @@ Result<std::unique_ptr<GrpcTransport>> GrpcTransport::create(const GrpcTransport
                              rpc::Lease::NewStub(unary), rpc::Auth::NewStub(unary)});
   }
   if (impl->members.empty()) return make_error(ErrorCode::kInvalid, "etcd needs at least one server");
-  return std::unique_ptr<GrpcTransport>(
-      new GrpcTransport(std::move(impl), std::move(alive)));  // NOLINT: private constructor
+  return std::unique_ptr<GrpcTransport>(new GrpcTransport(std::move(impl)));  // NOLINT: private constructor
 }
 
 std::size_t GrpcTransport::members() const {
@@ -510,12 +506,12 @@ void GrpcTransport::after(Duration time, std::move_only_function<void()> task) {
   if (time <= Duration::zero()) return impl_->to_loop(std::move(task));
   auto timer = std::make_shared<Timer>();
   timer->task = std::move(task);
-  // The alarm keeps its callback for as long as it lives: that holds no timer.
+  // The alarm owns its callback until it fires, which therefore must not hold the timer.
   impl_->enter(timer.get(), [timer] { timer->alarm.Cancel(); });
   timer->alarm.Set(std::chrono::system_clock::now() + time, [impl = impl_.get(), own = timer.get()](bool due) {
     if (due) impl->to_loop(std::move(own->task));
-    own->task = nullptr;  // the loop waits for this, where it is not due
-    impl->leave(own);
+    own->task = nullptr;  // cancelled: the loop waits for this call
+    impl->exit(own);
   });
 }
 

@@ -3,6 +3,7 @@
 // Thread: loop. Errors of create() name the flag. Source: gRPC C++, callback API; etcd v3 API, "Interacting".
 #pragma once
 
+#include "base/alive.h"
 #include "base/error.h"
 #include "store/etcd/etcd_wire.h"
 
@@ -15,7 +16,7 @@ namespace spillway::store {
 struct GrpcTransportOptions {
   std::vector<std::string> servers;  // "http://127.0.0.1:2379", "https://etcd-0:2379"
   std::string ca_pem;                // the authority of the members' certificates; empty: the system's authorities
-  std::string certificate_pem;       // the client's, with its key; empty: none
+  std::string certificate_pem;       // the client certificate, with its key; empty: none
   std::string key_pem;
   std::string username;  // empty: no login; else every call carries a token that the password was exchanged for
   std::string password;
@@ -42,10 +43,10 @@ class GrpcTransport final : public EtcdTransport {
  private:
   struct Impl;
 
-  GrpcTransport(std::shared_ptr<Impl> impl, std::shared_ptr<const bool> alive);
+  explicit GrpcTransport(std::shared_ptr<Impl> impl);
 
   std::shared_ptr<Impl> impl_;
-  std::shared_ptr<const bool> alive_;  // tasks that were posted do nothing without it
+  Alive alive_;  // tasks that were posted do nothing without it
 };
 
 /// The parts of "https://etcd-0:2379": is the connection secured, and the address as gRPC has it. kInvalid: it is no

@@ -15,8 +15,8 @@ Result<std::uint64_t> count_of(Connection& connection, std::string_view sql) {
   return static_cast<std::uint64_t>(number);
 }
 
-Result<BackupReport> write_copy(Connection& source, const NewFile& file, const GoOn& go_on) {
-  SPILLWAY_TRY_VOID(copy_database(source, file, go_on));
+Result<BackupReport> write_copy(Connection& source, const NewFile& file, const ShouldContinue& should_continue) {
+  SPILLWAY_TRY_VOID(copy_database(source, file, should_continue));
   SPILLWAY_TRY(copied, Connection::open(file.path(), Access::kReadWrite));
   SPILLWAY_TRY(revision, count_of(copied, "SELECT revision FROM state"));
   SPILLWAY_TRY_VOID(advance(copied, Revision(revision + kRevisionLead), Revision(revision)));
@@ -33,18 +33,18 @@ Result<Bytes> used_bytes(Connection& file) {
   return Bytes{page * std::max<std::int64_t>(pages - unused, 1)};
 }
 
-Outcome copy_database(Connection& from, const NewFile& to, const GoOn& go_on) {
+Outcome copy_database(Connection& from, const NewFile& to, const ShouldContinue& should_continue) {
   SPILLWAY_TRY(whole, used_bytes(from));
-  from.ask_to_go_on([&go_on, &to, whole] {
+  from.set_progress_handler([&should_continue, &to, whole] {
     const double share = static_cast<double>(to.size().count()) / static_cast<double>(whole.count());
-    return go_on(std::min(share, 1.0));
+    return should_continue(std::min(share, 1.0));
   });
   Outcome outcome;
   {
     SPILLWAY_TRY(vacuum, from.prepare("VACUUM INTO ?"));
     outcome = vacuum.run(std::string_view(to.path()));
   }
-  from.ask_to_go_on([] { return true; });
+  from.set_progress_handler([] { return true; });
   return outcome;
 }
 
@@ -68,13 +68,13 @@ Outcome advance(Connection& copy, Revision revision, std::optional<Revision> bac
 }
 
 Result<BackupReport> write_backup(const std::string& from, const std::string& to, Existing existing,
-                                  const GoOn& go_on) {
+                                  const ShouldContinue& should_continue) {
   SPILLWAY_TRY(source, open_to_examine(from));
   if (std::error_code problem; existing == Existing::kKept && std::filesystem::exists(to, problem)) {
     return Error{ErrorCode::kAlreadyExists, "there is a file already; --force replaces it", to};  // before the work
   }
   SPILLWAY_TRY(file, NewFile::make(to, "partial"));
-  Result<BackupReport> report = write_copy(source, file, go_on);
+  Result<BackupReport> report = write_copy(source, file, should_continue);
   if (!report) {
     Error error = report.error();
     if (error.at.empty()) error.at = to;

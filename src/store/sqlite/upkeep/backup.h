@@ -21,7 +21,7 @@ namespace spillway::store::sqlite {
 inline constexpr std::uint64_t kRevisionLead = 1'000'000'000;
 
 /// Called during the work; `share` of it is done, 0 to 1. False: stops, and removes what was made.
-using GoOn = std::function<bool(double share)>;
+using ShouldContinue = std::function<bool(double share)>;
 
 struct BackupReport {
   Revision revision;  // the copied revision
@@ -31,12 +31,13 @@ struct BackupReport {
 
 /// Copies the database `from`, which may be written meanwhile, to `to`. kAlreadyExists: `to` is there and must be kept.
 /// kServiceUnavailable: no space. Otherwise as open_to_examine(), NewFile.
-Result<BackupReport> write_backup(const std::string& from, const std::string& to, Existing existing, const GoOn& go_on);
+Result<BackupReport> write_backup(const std::string& from, const std::string& to, Existing existing,
+                                  const ShouldContinue& should_continue);
 
-// Steps that the other upkeep commands share.
+// Steps shared by the other upkeep commands.
 
 /// Copies everything, with its history, at one revision and without unused pages, into a file that is made.
-Outcome copy_database(Connection& from, const NewFile& to, const GoOn& go_on);
+Outcome copy_database(Connection& from, const NewFile& to, const ShouldContinue& should_continue);
 /// The revision as of which this file was made by write_backup(), if it was not written since.
 Result<std::optional<Revision>> backup_revision(Connection& file);
 /// Removes the history of a copy and continues it at `revision`. `backup_of`: the value of backup_revision() from then

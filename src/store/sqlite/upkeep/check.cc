@@ -17,18 +17,18 @@ class Checker {
   Checker(Connection& connection, const CheckValue& check_value) : connection_(connection), check_value_(check_value) {}
 
   CheckReport run() {
-    note("pages", check_pages());
-    note("table state", read_state());
+    add_unreadable("pages", check_pages());
+    add_unreadable("table state", read_state());
     Result<Prefixes> prefixes = prefixes_without_history(connection_);
-    if (!prefixes) note("table without_history", prefixes.error());
+    if (!prefixes) add_unreadable("table without_history", prefixes.error());
     HistoryCheck history(report_.compacted, report_.revision, prefixes ? *std::move(prefixes) : Prefixes(),
                          report_.findings);
-    note("table log", check_log(history));
+    add_unreadable("table log", check_log(history));
     history.end_of_log();
     const Outcome read = check_current(history);
-    note("table current", read);
-    note("table current", check_revisions());
-    if (read) {  // else what could not be read would count as missing
+    add_unreadable("table current", read);
+    add_unreadable("table current", check_revisions());
+    if (read) {  // otherwise unreadable rows would count as missing
       history.end();
       check_sizes();
     }
@@ -40,7 +40,7 @@ class Checker {
     return Revision(static_cast<std::uint64_t>(rows.integer(column)));
   }
 
-  void note(std::string_view where, const Outcome& outcome) {
+  void add_unreadable(std::string_view where, const Outcome& outcome) {
     if (!outcome)
       report_.findings.add("{}: cannot be read to the end ({}), expected rows", where, outcome.error().message);
   }
@@ -68,8 +68,8 @@ class Checker {
       if (!found) return make_error(ErrorCode::kInvalid, "it is empty");
       report_.revision = revision_of(rows, 0);
       report_.compacted = revision_of(rows, 1);
-      live_told_ = rows.integer(2);
-      history_told_ = rows.integer(3);
+      live_recorded_ = rows.integer(2);
+      history_recorded_ = rows.integer(3);
     }
     constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max() - 2 * kRevisionLead;
     if (report_.revision.number() > kMost) {
@@ -134,7 +134,7 @@ class Checker {
       const CheckedValue value = check_value_(row.key, rows.bytes(4));
       ++report_.objects[value.resource];
       if (!value.problem.empty()) report_.findings.add("{}: {}", row.key, value.problem);
-      if (!value.note.empty()) report_.notes.add("{}: {}", row.key, value.note);
+      if (!value.remark.empty()) report_.notes.add("{}: {}", row.key, value.remark);
     }
   }
 
@@ -152,14 +152,13 @@ class Checker {
   }
 
   void check_sizes() {
-    if (live_bytes_ != live_told_) {
+    if (live_bytes_ != live_recorded_) {
       report_.findings.add(
-          "table state: {} bytes of objects, expected {}, as there are: objects are missing or not "
-          "what was written",
-          live_told_, live_bytes_);
+          "table state: {} bytes of objects, expected {}, as there are: objects are missing or were changed",
+          live_recorded_, live_bytes_);
     }
-    if (history_bytes_ != history_told_) {
-      report_.findings.add("table state: {} bytes of history, expected {}, as there are", history_told_,
+    if (history_bytes_ != history_recorded_) {
+      report_.findings.add("table state: {} bytes of history, expected {}, as there are", history_recorded_,
                            history_bytes_);
     }
   }
@@ -167,18 +166,19 @@ class Checker {
   Connection& connection_;
   const CheckValue& check_value_;
   CheckReport report_;
-  std::int64_t live_told_ = 0;
-  std::int64_t history_told_ = 0;
+  std::int64_t live_recorded_ = 0;
+  std::int64_t history_recorded_ = 0;
   std::int64_t live_bytes_ = 0;
   std::int64_t history_bytes_ = 0;
 };
 
 }  // namespace
 
-Result<CheckReport> check_database(const std::string& path, const CheckValue& check_value, const GoOn& go_on) {
+Result<CheckReport> check_database(const std::string& path, const CheckValue& check_value,
+                                   const ShouldContinue& should_continue) {
   SPILLWAY_TRY(connection, open_to_examine(path));
   bool stopped = false;
-  connection.ask_to_go_on([&] { return !(stopped = stopped || !go_on(0)); });
+  connection.set_progress_handler([&] { return !(stopped = stopped || !should_continue(0)); });
   SPILLWAY_TRY_VOID(connection.exec("BEGIN"));
   CheckReport report = Checker(connection, check_value).run();
   if (stopped) return Error{ErrorCode::kServiceUnavailable, "interrupted", path};

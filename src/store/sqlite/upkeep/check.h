@@ -21,7 +21,7 @@ namespace spillway::store::sqlite {
 struct CheckedValue {
   std::string resource;  // "pods", "deployments.apps"
   std::string problem;   // empty: nothing
-  std::string note;      // a remark that is no problem, but worth a line; empty: none
+  std::string remark;    // a remark that is no problem, but worth a line; empty: none
 };
 
 using CheckValue = std::function<CheckedValue(std::string_view key, std::string_view value)>;
@@ -36,7 +36,8 @@ struct CheckReport {
   Findings notes;
 };
 
-/// Errors: the file cannot be read, as of open_to_examine(), or `go_on` has returned false.
-Result<CheckReport> check_database(const std::string& path, const CheckValue& check_value, const GoOn& go_on);
+/// Errors: the file cannot be read, as of open_to_examine(), or `should_continue` has returned false.
+Result<CheckReport> check_database(const std::string& path, const CheckValue& check_value,
+                                   const ShouldContinue& should_continue);
 
 }  // namespace spillway::store::sqlite

@@ -23,7 +23,7 @@ Result<Bytes> size_of_file(const std::string& path) {
 }
 
 /// Moves everything into the file and empties the journal, so that another file may take its place.
-Outcome settle_journal(const std::string& path) {
+Outcome empty_journal(const std::string& path) {
   SPILLWAY_TRY(file, Connection::open(path, Access::kReadWrite));
   SPILLWAY_TRY_VOID(file.exec("PRAGMA busy_timeout=5000"));
   SPILLWAY_TRY(busy, file.number("PRAGMA wal_checkpoint(TRUNCATE)"));
@@ -48,11 +48,11 @@ Error at_path(Error error, const std::string& path) {
 }  // namespace
 
 Result<DefragReport> defragment(const std::string& path, const std::function<void(const DefragPlan&)>& begin,
-                                const GoOn& go_on) {
+                                const ShouldContinue& should_continue) {
   SPILLWAY_TRY_VOID(size_of_file(path));
   SPILLWAY_TRY(lock, DirectoryLock::take_for(path));
   SPILLWAY_TRY_VOID(open_to_examine(path));
-  if (const Outcome settled = settle_journal(path); !settled) return at_path(settled.error(), path);
+  if (const Outcome emptied = empty_journal(path); !emptied) return at_path(emptied.error(), path);
   SPILLWAY_TRY(before, size_of_file(path));
   {
     SPILLWAY_TRY(source, open_to_examine(path));
@@ -67,10 +67,11 @@ Result<DefragReport> defragment(const std::string& path, const std::function<voi
   SPILLWAY_TRY(file, NewFile::make(path, "defrag"));
   {
     SPILLWAY_TRY(source, open_to_examine(path));
-    if (const Outcome copied = copy_database(source, file, go_on); !copied) return at_path(copied.error(), path);
+    if (const Outcome copied = copy_database(source, file, should_continue); !copied)
+      return at_path(copied.error(), path);
   }
   SPILLWAY_TRY_VOID(check_whole(file.path()));
-  SPILLWAY_TRY_VOID(settle_journal(path));
+  SPILLWAY_TRY_VOID(empty_journal(path));
   SPILLWAY_TRY_VOID(drop_journal(path));
   const Bytes after = file.size();
   SPILLWAY_TRY_VOID(file.commit(Existing::kReplaced));

@@ -12,7 +12,7 @@
 namespace spillway::store::sqlite {
 
 struct DefragPlan {
-  Bytes before;  // the file as it is
+  Bytes before;  // size of the present file
   Bytes needed;  // free space that is needed until it is done
   Bytes free;
 };
@@ -25,6 +25,6 @@ struct DefragReport {
 /// `begin` is called before anything is written. kConflict: a server uses the database. kServiceUnavailable: there is
 /// not enough space. kInvalid: it is no database of ours, or damaged. When it fails, the file is as it was.
 Result<DefragReport> defragment(const std::string& path, const std::function<void(const DefragPlan&)>& begin,
-                                const GoOn& go_on);
+                                const ShouldContinue& should_continue);
 
 }  // namespace spillway::store::sqlite

@@ -14,7 +14,7 @@ namespace spillway::store::sqlite {
 
 class Findings {
  public:
-  /// Lines that are kept; what is found beyond is counted.
+  /// Lines that are kept; further findings are only counted.
   static constexpr std::size_t kLinesMax = 200;
 
   template <typename... Args>

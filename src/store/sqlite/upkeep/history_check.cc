@@ -16,7 +16,7 @@ void HistoryCheck::check_place(const LogRow& row) {
                   row.revision.number(), head_.number());
     return;
   }
-  // Compacted rows may be gone, or may just be going.
+  // Compacted rows may be deleted, or about to be.
   const std::uint64_t expected = std::max(first_ ? last_.number() : 0, compacted_.number()) + 1;
   if (row.revision.number() > expected) missing(expected, row.revision.number() - 1);
 }
@@ -70,10 +70,10 @@ void HistoryCheck::check_unlogged(const LogRow& row, const State* last) {
                 row.revision.number(), row.key, row.before->number(), row.created.number());
 }
 
-void HistoryCheck::check_unlogged(const CurrentRow& row, const State& told) {
-  if (row.created > told.modified || (!told.deleted && row.modified >= told.modified)) return;
-  findings_.add("{}: created at revision {}, changed at {}; expected it later than revision {}, the last one told",
-                row.key, row.created.number(), row.modified.number(), told.modified.number());
+void HistoryCheck::check_unlogged(const CurrentRow& row, const State& logged) {
+  if (row.created > logged.modified || (!logged.deleted && row.modified >= logged.modified)) return;
+  findings_.add("{}: created at revision {}, changed at {}; expected it later than revision {}, the last one recorded",
+                row.key, row.created.number(), row.modified.number(), logged.modified.number());
 }
 
 void HistoryCheck::add(const LogRow& row) {
@@ -91,8 +91,8 @@ void HistoryCheck::add(const LogRow& row) {
 }
 
 void HistoryCheck::end_of_log() {
-  const std::uint64_t told = std::max(first_ ? last_.number() : 0, compacted_.number());
-  if (told < head_.number()) missing(told + 1, head_.number());
+  const std::uint64_t logged_to = std::max(first_ ? last_.number() : 0, compacted_.number());
+  if (logged_to < head_.number()) missing(logged_to + 1, head_.number());
 }
 
 void HistoryCheck::add(const CurrentRow& row) {
@@ -115,15 +115,15 @@ void HistoryCheck::add(const CurrentRow& row) {
     }
     return;
   }
-  State& told = found->second;
-  told.present = true;
-  if (unlogged) return check_unlogged(row, told);
-  if (told.deleted) {
-    findings_.add("{}: is there, expected it to be gone: revision {} deleted it", row.key, told.modified.number());
-  } else if (told.modified != row.modified || told.created != row.created || told.version != row.version) {
+  State& logged = found->second;
+  logged.present = true;
+  if (unlogged) return check_unlogged(row, logged);
+  if (logged.deleted) {
+    findings_.add("{}: is there, expected it to be gone: revision {} deleted it", row.key, logged.modified.number());
+  } else if (logged.modified != row.modified || logged.created != row.created || logged.version != row.version) {
     findings_.add("{}: changed at revision {}, version {}, created at {}; expected {}, {}, {} by the history", row.key,
-                  row.modified.number(), row.version, row.created.number(), told.modified.number(), told.version,
-                  told.created.number());
+                  row.modified.number(), row.version, row.created.number(), logged.modified.number(), logged.version,
+                  logged.created.number());
   }
 }
 

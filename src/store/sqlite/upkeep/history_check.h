@@ -58,7 +58,7 @@ class HistoryCheck {
   void check_creation(const LogRow& row, const State* last);
   void check_change(const LogRow& row, const State* last);
   void check_unlogged(const LogRow& row, const State* last);
-  void check_unlogged(const CurrentRow& row, const State& told);
+  void check_unlogged(const CurrentRow& row, const State& logged);
   void missing(std::uint64_t first, std::uint64_t last);
 
   Revision compacted_;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kAttempts = 10;
 
-Error told(Error error, std::string_view doing) {
+Error prefixed(Error error, std::string_view doing) {
   error.message = fmt::format("{}: {}", doing, error.message);
   return error;
 }
@@ -56,7 +56,7 @@ Result<NewFile> NewFile::make(const std::string& path, std::string_view suffix) 
   const std::string partial = fmt::format("{}.{}", path, suffix);
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     UniqueFd file(::open(partial.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
-    if (!file) return told(errno_error(partial, errno), "cannot be made");
+    if (!file) return prefixed(errno_error(partial, errno), "cannot be made");
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
       return Error{ErrorCode::kConflict, "another process is writing this file", partial};
     }
@@ -80,14 +80,15 @@ Bytes NewFile::size() const {
 }
 
 Outcome NewFile::commit(Existing existing) {
-  if (!is_file_of(lock_.get(), partial_)) return Error{ErrorCode::kConflict, "is not ours any more", partial_};
-  if (::fsync(lock_.get()) != 0) return told(errno_error(partial_, errno), "cannot be flushed");
+  if (!is_file_of(lock_.get(), partial_))
+    return Error{ErrorCode::kConflict, "was replaced by another process", partial_};
+  if (::fsync(lock_.get()) != 0) return prefixed(errno_error(partial_, errno), "cannot be flushed");
   const int renamed = existing == Existing::kReplaced ? std::rename(partial_.c_str(), path_.c_str())
                                                       : rename_if_absent(partial_, path_);
   if (renamed != 0 && errno == EEXIST) {
     return Error{ErrorCode::kAlreadyExists, "there is a file already; --force replaces it", path_};
   }
-  if (renamed != 0) return told(errno_error(path_, errno), "cannot be named");
+  if (renamed != 0) return prefixed(errno_error(path_, errno), "cannot be named");
   return sync_directory_of(path_);
 }
 
@@ -95,7 +96,7 @@ Outcome sync_directory_of(const std::string& path) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   const std::string directory = parent.empty() ? "." : parent.string();
   const UniqueFd open_one(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!open_one || ::fsync(open_one.get()) != 0) return told(errno_error(directory, errno), "cannot be flushed");
+  if (!open_one || ::fsync(open_one.get()) != 0) return prefixed(errno_error(directory, errno), "cannot be flushed");
   return {};
 }
 

@@ -38,7 +38,7 @@ class NewFile {
 
   std::string path_;
   std::string partial_;
-  UniqueFd lock_;  // the lock that keeps other makers from writing the file
+  UniqueFd lock_;  // keeps other processes from writing the file
 };
 
 /// Flushes the directory that holds `path`: its entries survive a loss of power.

@@ -31,11 +31,12 @@ Outcome link_to(const std::string& from, const std::string& to) {
   return error;
 }
 
-Result<RestoreReport> make_copy(const std::string& from, const NewFile& file, Revision replaced, const GoOn& go_on) {
+Result<RestoreReport> make_copy(const std::string& from, const NewFile& file, Revision replaced,
+                                const ShouldContinue& should_continue) {
   RestoreReport report;
   {
     SPILLWAY_TRY(source, open_to_examine(from));
-    SPILLWAY_TRY_VOID(copy_database(source, file, go_on));
+    SPILLWAY_TRY_VOID(copy_database(source, file, should_continue));
   }
   SPILLWAY_TRY(copied, Connection::open(file.path(), Access::kReadWrite));
   SPILLWAY_TRY(head, head_of(copied));
@@ -44,8 +45,8 @@ Result<RestoreReport> make_copy(const std::string& from, const NewFile& file, Re
   const std::uint64_t ahead = head.number() + (backup_of ? 0 : kRevisionLead);
   const std::uint64_t beyond_replaced = replaced.number() == 0 ? 0 : replaced.number() + kRevisionLead;
   report.revision = backup_of.value_or(head);
-  report.goes_on = Revision(std::max(ahead, beyond_replaced));
-  SPILLWAY_TRY_VOID(advance(copied, report.goes_on, std::nullopt));
+  report.continues_at = Revision(std::max(ahead, beyond_replaced));
+  SPILLWAY_TRY_VOID(advance(copied, report.continues_at, std::nullopt));
   SPILLWAY_TRY(objects, copied.number("SELECT count(*) FROM current"));
   report.objects = static_cast<std::uint64_t>(objects);
   return report;
@@ -53,7 +54,7 @@ Result<RestoreReport> make_copy(const std::string& from, const NewFile& file, Re
 
 }  // namespace
 
-Revision settle(const std::string& store) {
+Revision checkpoint(const std::string& store) {
   auto file = Connection::open(store, Access::kReadWrite);
   if (!file) return {};
   ignored(file->exec("PRAGMA busy_timeout=5000; PRAGMA wal_checkpoint(TRUNCATE)"), "the journal is kept with the file");
@@ -82,14 +83,14 @@ Outcome may_restore(const std::string& to, bool replaces) {
 }
 
 Result<RestoreReport> restore_database(const std::string& from, const std::string& to, const std::string& keep_as,
-                                       const GoOn& go_on) {
+                                       const ShouldContinue& should_continue) {
   SPILLWAY_TRY(lock, DirectoryLock::take_for(to));
   const bool replaces = is_there(to);
   if (replaces && keep_as.empty())
     return Error{ErrorCode::kAlreadyExists, "there is a store already; --force keeps it beside the new one", to};
   if (replaces && is_there(keep_as)) return Error{ErrorCode::kAlreadyExists, "is there already", keep_as};
   SPILLWAY_TRY(file, NewFile::make(to, "restoring"));
-  Result<RestoreReport> report = make_copy(from, file, replaces ? settle(to) : Revision(), go_on);
+  Result<RestoreReport> report = make_copy(from, file, replaces ? checkpoint(to) : Revision(), should_continue);
   if (!report) {
     Error error = report.error();
     if (error.at.empty()) error.at = to;

@@ -14,8 +14,8 @@
 namespace spillway::store::sqlite {
 
 struct RestoreReport {
-  Revision revision;  // as of which the objects are
-  Revision goes_on;   // the first write gets the next one
+  Revision revision;      // as of which the objects are
+  Revision continues_at;  // the first write gets the next one
   std::uint64_t objects = 0;
   Bytes bytes;
   std::string kept;  // the new path of the former store; empty: there was none
@@ -29,13 +29,13 @@ Outcome may_restore(const std::string& to, bool replaces);
 /// be there. kConflict: a server uses it. kAlreadyExists: there is one, or something of the name `keep_as`. Errors of
 /// `from`, which should have been checked: as open_to_examine(). When it fails, what was there is still there.
 Result<RestoreReport> restore_database(const std::string& from, const std::string& to, const std::string& keep_as,
-                                       const GoOn& go_on);
+                                       const ShouldContinue& should_continue);
 
-// Steps that other makers of a store share.
+// Steps shared by all that create a store.
 
 /// The last revision of a store that no server uses; its journal is moved into the file if the file is whole enough for
 /// that. A store that cannot be read has no revision.
-Revision settle(const std::string& store);
+Revision checkpoint(const std::string& store);
 /// The old store under another name as well: a reader of the directory finds one under the old name at any time.
 Outcome keep(const std::string& store, const std::string& as);
 

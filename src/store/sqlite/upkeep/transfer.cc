@@ -71,20 +71,20 @@ Result<RangeResult> StoreMaker::read(const std::string& start_after, std::size_t
 
 Result<Revision> StoreMaker::finish(Revision seen) {
   const bool replaces = has_file(store_);
-  const Revision replaced = replaces ? settle(store_) : Revision();
-  const Revision goes_on(std::max(seen.number(), replaced.number()) + kRevisionLead);
+  const Revision replaced = replaces ? checkpoint(store_) : Revision();
+  const Revision continues_at(std::max(seen.number(), replaced.number()) + kRevisionLead);
   ledger_.reset();
   {
     SPILLWAY_TRY(made, Connection::open(file_.path(), Access::kReadWrite));
     SPILLWAY_TRY_VOID(made.exec("PRAGMA wal_checkpoint(TRUNCATE)"));
-    SPILLWAY_TRY_VOID(advance(made, goes_on, std::nullopt));
+    SPILLWAY_TRY_VOID(advance(made, continues_at, std::nullopt));
     SPILLWAY_TRY_VOID(made.exec("PRAGMA wal_checkpoint(TRUNCATE)"));
   }
   if (replaces) SPILLWAY_TRY_VOID(keep(store_, keep_as_));
   SPILLWAY_TRY_VOID(drop_journal(file_.path()));
   SPILLWAY_TRY_VOID(drop_journal(store_));
   SPILLWAY_TRY_VOID(file_.commit(Existing::kReplaced));
-  return goes_on;
+  return continues_at;
 }
 
 }  // namespace spillway::store::sqlite

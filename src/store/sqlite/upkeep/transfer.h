@@ -42,7 +42,7 @@ class StoreMaker {
   /// uses it.
   static Result<std::unique_ptr<StoreMaker>> make(const std::string& store, const std::string& keep_as);
 
-  /// Keys that are not there yet.
+  /// Adds keys, which must not exist yet.
   Outcome add(const std::vector<Entry>& entries);
   /// Reads the entries added so far, as StoreReader::read().
   Result<RangeResult> read(const std::string& start_after, std::size_t limit);

@@ -14,7 +14,7 @@ void ByteLedger::Account::remove(const std::string* data, std::size_t size) {
 }
 
 bool ByteLedger::fits(const Account* client, ClientRank rank, std::size_t size) const {
-  if (all_.bytes == 0) return true;  // alone, whatever its size
+  if (all_.bytes == 0) return true;  // the only charge is allowed, whatever its size
   const bool vital = rank == ClientRank::kVital;
   if (all_.bytes + size > (vital ? bounds_.total_bytes_max : bounds_.ordinary_bytes_max)) return false;
   return vital || client == nullptr || client->bytes == 0 || client->bytes + size <= bounds_.client_bytes_max;

@@ -20,7 +20,7 @@ namespace spillway::wire {
 
 class ByteLedger : public std::enable_shared_from_this<ByteLedger> {
  private:
-  /// Bytes by where they are, each with the number of charges for it.
+  /// The charges for bytes at one place, and their number.
   struct Account {
     std::unordered_map<const std::string*, std::size_t> holders;
     std::size_t bytes = 0;
@@ -32,7 +32,7 @@ class ByteLedger : public std::enable_shared_from_this<ByteLedger> {
   };
 
  public:
-  /// Bytes that are counted as long as it lives. It keeps them alive.
+  /// Counts bytes for as long as it lives, and owns them.
   class Charge {
    public:
     Charge() = default;
@@ -71,7 +71,7 @@ class ByteLedger : public std::enable_shared_from_this<ByteLedger> {
   /// True if there is room for another large answer to this client.
   bool has_room(const std::string& client, ClientRank rank) const;
 
-  /// More than half of what may wait does.
+  /// True if more than half of the allowed bytes are waiting.
   bool pressed() const { return total_ > bounds_.total_bytes_max / 2; }
 
   std::size_t total_bytes() const { return total_; }

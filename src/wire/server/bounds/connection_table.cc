@@ -83,7 +83,7 @@ void ConnectionTable::forget(Entries::iterator found) {
   entries_.erase(found);
 }
 
-/// Takes the first of them out of the table.
+/// Removes the first connection of the order from the table.
 std::optional<ConnectionTable::Id> ConnectionTable::displace(const Order& order) {
   if (order.empty()) return std::nullopt;
   const Id id = order.begin()->second;

@@ -21,7 +21,7 @@ class ConnectionTable {
  public:
   using Id = std::uint64_t;
 
-  /// `displaced`: to be closed, its place is taken already.
+  /// `displaced`: the connection to close; its place is taken already.
   struct Decision {
     bool admitted = true;
     std::optional<Id> displaced;
@@ -41,7 +41,7 @@ class ConnectionTable {
   Decision prove(Id id, ClientRank rank);
   /// `idle`: the connection could be closed without loss, as no request or answer is under way on it.
   void set_idle(Id id, bool idle);
-  /// Harmless if it has been displaced.
+  /// Removes a connection; harmless if it was displaced.
   void remove(Id id);
 
   std::size_t size() const;

@@ -39,7 +39,7 @@ Refusals::Refusals(telemetry::Log log, telemetry::Registry* metrics) : log_(std:
   if (metrics == nullptr) return;
   for (std::size_t i = 0; i < kReasons; ++i) {
     reasons_[i].counter = metrics->counter("spillway_http_refusals_total",
-                                           "Connections closed and requests refused, by the bound they met",
+                                           "Connections closed and requests refused, by the bound that they reached",
                                            {{"reason", to_string(static_cast<Refusal>(i))}});
   }
 }
@@ -59,9 +59,9 @@ void Refusals::count(Refusal refusal, std::string_view who, Instant now) {
   const bool expected =
       refusal == Refusal::kHandshakeTime || refusal == Refusal::kMalformed || refusal == Refusal::kRequestTime;
   if (expected) {
-    log_.debug("http client turned away", {{"reason", to_string(refusal)}, {"client", who}, {"times", times}});
+    log_.debug("http client refused", {{"reason", to_string(refusal)}, {"client", who}, {"times", times}});
   } else {
-    log_.warning("http client turned away", {{"reason", to_string(refusal)}, {"client", who}, {"times", times}});
+    log_.warning("http client refused", {{"reason", to_string(refusal)}, {"client", who}, {"times", times}});
   }
 }
 

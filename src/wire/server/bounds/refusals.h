@@ -21,12 +21,12 @@ enum class Refusal {
   kDisplaced,      // a connection made place for another
   kHandshakeTime,  // no TLS, or no request, in time
   kRequestTime,    // the request did not arrive in time
-  kMalformed,      // no HTTP, or beyond its bounds
+  kMalformed,      // not HTTP, or beyond the bounds
   kRequestBytes,   // too many bytes of requests in memory
   kQueue,          // too many requests wait
   kWaitingBytes,   // too many bytes wait for clients
   kStalled,        // a client that took too little of its answer
-  kFlood,          // a client that makes work and asks nothing (flood_guard.h)
+  kFlood,          // the client causes work without requests (flood_guard.h)
 };
 
 std::string_view to_string(Refusal refusal);

@@ -55,7 +55,7 @@ std::optional<std::size_t> RequestLine::pick() {
     for (std::size_t index = 0; index < kClasses; ++index) {
       if (again) classes_[index].turns = kTurns[index];
       if (can_serve(index) && classes_[index].turns > 0) {
-        // The others get their turns back as well.
+        // All other classes get their turns back, too.
         for (std::size_t other = index + 1; again && other < kClasses; ++other) classes_[other].turns = kTurns[other];
         return index;
       }
@@ -87,7 +87,7 @@ void RequestLine::serve_one() {
   act(std::move(seat));
 }
 
-void RequestLine::leave(RequestClass of) {
+void RequestLine::release(RequestClass of) {
   bool more = false;
   {
     const std::lock_guard lock(mutex_);

@@ -37,7 +37,7 @@ class RequestLine : public std::enable_shared_from_this<RequestLine> {
     }
 
     ~Seat() {
-      if (line_) line_->leave(of_);
+      if (line_) line_->release(of_);
     }
 
    private:
@@ -56,9 +56,9 @@ class RequestLine : public std::enable_shared_from_this<RequestLine> {
 
   /// False: too many wait. Else the owner is to call serve_one() once, some time.
   bool enter(RequestClass of, const std::string& client, Act act);
-  /// Carries out the request whose turn it is, if there is one with a seat.
+  /// Executes the next request, if there is one with a seat.
   void serve_one();
-  /// Drops all that wait; their acts are destroyed by the caller's thread.
+  /// Drops all waiting requests; their functions are destroyed on the caller's thread.
   void clear();
 
   std::size_t waiting() const;
@@ -69,7 +69,7 @@ class RequestLine : public std::enable_shared_from_this<RequestLine> {
   static constexpr std::array<int, kClasses> kTurns = {8, 6, 2};
 
   struct Class {
-    std::map<std::string, std::list<Act>> by_client;  // without empty ones
+    std::map<std::string, std::list<Act>> by_client;  // clients without requests have no entry
     std::string last_client;
     std::size_t waiting = 0;
     std::size_t seated = 0;
@@ -80,7 +80,7 @@ class RequestLine : public std::enable_shared_from_this<RequestLine> {
   std::size_t places_of(std::size_t index) const;
   bool can_serve(std::size_t index) const;
   std::optional<std::size_t> pick();
-  void leave(RequestClass of);
+  void release(RequestClass of);
 
   const QueueBounds bounds_;
   const std::function<void()> call_;

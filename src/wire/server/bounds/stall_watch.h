@@ -17,7 +17,7 @@ class StallWatch {
   /// Bytes begin to wait. `taken`: the bytes that the client has taken so far; only differences count.
   void begin(Instant now, std::int64_t taken);
 
-  /// No bytes wait any more.
+  /// No bytes are waiting any more.
   void end() { due_.reset(); }
 
   /// The time for the next call of is_stalled(); nullopt: nothing waits.

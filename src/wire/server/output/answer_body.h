@@ -30,11 +30,11 @@ class AnswerBody {
   bool empty() const { return pieces_.empty() && packed_taken_ == packed_.size(); }
 
   struct Part {
-    std::string_view bytes;  // empty: there are none yet
-    bool last = false;       // ends the bytes added so far
+    std::string_view bytes;  // empty: no bytes are available yet
+    bool last = false;       // these are the last bytes added so far
   };
 
-  /// The next bytes, `max` at most; they stay valid until take().
+  /// The next bytes, at most `max`; valid until take().
   Part next(std::size_t max);
   /// Takes so many bytes off the front; returns the number of those that belong to a stream.
   std::size_t take(std::size_t bytes);
@@ -43,7 +43,7 @@ class AnswerBody {
   /// before it gives a byte.
   std::size_t take_packed_stream_bytes() { return std::exchange(packed_stream_bytes_, 0); }
 
-  /// Drops what waits.
+  /// Drops all waiting bytes.
   void clear();
 
  private:

@@ -18,7 +18,7 @@ namespace spillway::wire {
 
 struct HttpExchange;
 
-/// An answer, its body apart. `charge` is held until the body has left.
+/// An answer without its body. `charge` is held until the body is sent.
 struct Answer {
   api::Response head;
   std::shared_ptr<const std::string> body;
@@ -81,7 +81,7 @@ class Outbox : public std::enable_shared_from_this<Outbox> {
   Outbox& operator=(const Outbox&) = delete;
 
   void add(Piece piece);
-  /// Closes the outbox, because the server has gone: pieces are dropped from now on.
+  /// Closes the outbox when the server ends: pieces are dropped from now on.
   void close();
 
   /// The number of batches that were handed over.
