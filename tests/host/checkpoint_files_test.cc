@@ -50,6 +50,23 @@ TEST_F(CheckpointFilesTest, WhatWaitsAtTheEndIsWritten) {
   EXPECT_EQ(count(), 2);
 }
 
+TEST_F(CheckpointFilesTest, AnActionWaitsForTheFilesThatWereSavedBefore) {
+  CheckpointFiles files(loop_, folder_, {});
+  bool at_once = false;
+  files.when_saved([&] { at_once = true; });
+  EXPECT_TRUE(at_once) << "nothing waits";
+  std::string seen;
+  for (const char* text : {"1", "2"}) files.save("allocated", text);
+  files.save("actuated", "1");
+  files.when_saved([&] {
+    seen = text_of("allocated") + text_of("actuated");
+    loop_.stop();
+  });
+  EXPECT_EQ(seen, "");
+  loop_.run({});
+  EXPECT_EQ(seen, "21");
+}
+
 TEST_F(CheckpointFilesTest, WhatIsSavedIsWrittenWhileTheLoopTurns) {
   CheckpointFiles files(loop_, folder_, {});
   for (int i = 0; i < 100; ++i) files.save(i % 2 == 0 ? "even" : "odd", std::to_string(i));

@@ -1,3 +1,4 @@
+#include "host/cgroup/cgroup_limits.h"
 #include "host/kernel/kernel_file.h"
 #include "host/process/orphaned_cgroups.h"
 #include "host/real_machine.h"
@@ -377,19 +378,14 @@ TEST_F(ProcessRuntimeTest, ResizesAPodThatRuns) {
     return text ? *text : text.error().text();
   };
   std::uint64_t id = 0;
-  const auto resize = [&](Bytes memory, bool lowers) {
-    const containers::GroupAmounts amounts{.memory_limit = memory, .cpu_limit_milli = 700, .cpu_request_milli = 300};
-    using containers::ResizedResource;
-    const containers::ResizeStep own{"c", ResizedResource::kMemory, amounts, lowers};
-    const containers::ResizeStep whole{"", ResizedResource::kMemory, amounts, lowers};
-    const containers::ResizeStep cpu{"c", ResizedResource::kCpu, amounts, false};
-    const containers::ResizeStep whole_cpu{"", ResizedResource::kCpu, amounts, false};
-    const containers::ResizeStep absent{"no-such", ResizedResource::kMemory, amounts, lowers};
+  // The agent's idea of the limits before is wrong, as after a kill: the files of the cgroups count.
+  const auto resize = [&](std::int64_t milli, Bytes memory) {
+    const containers::GroupAmounts before{.memory_limit = memory, .cpu_limit_milli = 600, .cpu_request_milli = 250};
+    const containers::GroupAmounts after{.memory_limit = memory, .cpu_limit_milli = milli, .cpu_request_milli = 300};
     runtime_->execute(agent::ResizePod{.id = ++id,
                                        .uid = "u1",
-                                       .steps = lowers ? std::vector{own, absent, whole, whole_cpu, cpu}
-                                                       : std::vector{whole, own, absent, whole_cpu, cpu},
-                                       .pod = amounts});
+                                       .pod = {"", before, after},
+                                       .containers = {{"c", before, after}, {"no-such", before, after}}});
     EXPECT_TRUE(run_until([&] { return count<agent::PodResized>() == id; }));
     std::string problem = "no answer";
     for (const agent::HostEvent& event : events_) {
@@ -397,23 +393,27 @@ TEST_F(ProcessRuntimeTest, ResizesAPodThatRuns) {
     }
     return problem;
   };
-  EXPECT_EQ(resize(mebibytes(128), false), "");
+  EXPECT_EQ(resize(700, mebibytes(128)), "");
   EXPECT_EQ(memory_of(*pod), "134217728\n");
   EXPECT_EQ(memory_of(*container), "134217728\n");
-  if (v1) {
-    EXPECT_EQ(*container->read(Controller::kCpu, "cpu.cfs_quota_us"), "70000\n");
+  for (const std::int64_t milli : {700, 900, 650, 550, 1200}) {
+    EXPECT_EQ(resize(milli, mebibytes(128)), "") << milli;
+    for (const CgroupDir* cgroup : {&*pod, &*container}) {
+      if (cgroup->has(Controller::kCpu))
+        EXPECT_EQ(compare_cpu_quota(*cgroup, milli * 100, kCpuPeriodMicros), std::strong_ordering::equal) << milli;
+    }
   }
   ASSERT_TRUE(run_until([&] {
     const auto used = container->read(Controller::kMemory, v1 ? "memory.usage_in_bytes" : "memory.current");
     return used && parse_number(*used).value_or(0) > kHogBytes;
   }));
-  const std::string problem = resize(mebibytes(16), true);
+  const std::string problem = resize(700, mebibytes(16));
   EXPECT_TRUE(
       problem.starts_with("cannot decrease memory limits: [attempting to set container \"c\" memory limit "
                           "(16777216) below current usage ("))
       << problem;
   EXPECT_EQ(memory_of(*container), "134217728\n") << "nothing of it is done";
-  EXPECT_EQ(resize(mebibytes(96), true), "");
+  EXPECT_EQ(resize(700, mebibytes(96)), "");
   EXPECT_EQ(memory_of(*pod), "100663296\n");
   EXPECT_EQ(memory_of(*container), "100663296\n");
   EXPECT_EQ(count<ContainerExited>(), 0U);

@@ -193,14 +193,15 @@ struct RelieveMemory {
   std::vector<eviction::CacheReclaim> pods;
 };
 
-/// Changes limits and weights of a pod that runs, and of its containers, without a restart. None of the steps is made
-/// if a memory limit is to be lowered below what is used. A container that does not run is left out. Answered by
-/// PodResized with the same id.
+/// Changes limits and weights of a pod that runs, and of its containers, without a restart, once the checkpoints that
+/// were saved before are on the disk. The order of the writes follows the limits that the cgroups have; `before` counts
+/// where they cannot be read. Nothing is written if a memory limit is to be lowered below what is used. A container
+/// that does not run is left out. Answered by PodResized with the same id.
 struct ResizePod {
   std::uint64_t id = 0;
   std::string uid;
-  std::vector<containers::ResizeStep> steps;             // carried out in this order
-  containers::GroupAmounts pod;                          // for the pod's cgroup, after all of them
+  containers::GroupChange pod;                           // change of the pod's cgroup
+  std::vector<containers::GroupChange> containers;       // changes of its containers
   std::shared_ptr<const api::Pod> definition = nullptr;  // with the allocated resources; for machines that run images
 };
 

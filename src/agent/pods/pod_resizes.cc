@@ -94,9 +94,14 @@ void PodResizes::begin(const std::shared_ptr<const api::Pod>& pod, Existed exist
   const std::string& uid = pod->metadata.uid;
   Entry& entry = entries_[uid];
   entry.wanted = pod;
-  if (books_.allocated.find(uid) == nullptr) books_.allocated.set(uid, containers::resources_of(pod->spec));
+  const bool saved = books_.allocated.find(uid) != nullptr;
+  if (!saved) books_.allocated.set(uid, containers::resources_of(pod->spec));
   const PodResources& allocated = *books_.allocated.find(uid);
-  if (existed == Existed::kNo || books_.actuated.find(uid) == nullptr) books_.actuated.set(uid, allocated);
+  if (existed == Existed::kNo) books_.actuated.set(uid, allocated);
+  if (books_.actuated.find(uid) == nullptr) {
+    // A saved pod lacks this entry while a resize is under way: then nothing is certain.
+    books_.actuated.set(uid, saved ? PodResources() : allocated);
+  }
   if (existed == Existed::kYes) {
     const auto reported = [&](std::string_view type) {
       const api::PodCondition* found = api::find_condition(pod->status.conditions, type);
@@ -114,7 +119,9 @@ void PodResizes::begin(const std::shared_ptr<const api::Pod>& pod, Existed exist
 GroupAmounts PodResizes::amounts_for(const api::Pod& allocated) const {
   const PodResources* actuated = books_.actuated.find(allocated.metadata.uid);
   const GroupAmounts wanted = pod_amounts(allocated);
-  return actuated == nullptr ? wanted : larger_of(wanted, pod_amounts(with_resources(allocated, *actuated)));
+  if (actuated == nullptr) return wanted;
+  if (actuated->containers.empty()) return {.cpu_request_milli = wanted.cpu_request_milli};
+  return larger_of(wanted, pod_amounts(with_resources(allocated, *actuated)));
 }
 
 void PodResizes::observe(const std::shared_ptr<const api::Pod>& pod, Now now) {
@@ -269,8 +276,9 @@ void PodResizes::advance(const PodWorker& worker, Now now) {
 }
 
 void PodResizes::send_steps(const std::string& uid, Entry& entry, const PodWorker& worker, Now now) {
-  PodResources present = *books_.actuated.find(uid);
-  const api::Pod before = with_resources(*worker.pod, present);
+  const PodResources& in_force = *books_.actuated.find(uid);
+  PodResources present = in_force;
+  const api::Pod before = with_resources(*worker.pod, in_force);
   const api::PodSpec& spec = worker.pod->spec;
   std::vector<GroupChange> changes;
   for (const auto* list : {&worker.init_containers, &worker.containers}) {
@@ -279,26 +287,28 @@ void PodResizes::send_steps(const std::string& uid, Entry& entry, const PodWorke
       const auto& old = list == &worker.containers ? before.spec.containers : before.spec.init_containers;
       const auto was = std::ranges::find(old, run.spec->name, &api::Container::name);
       if (was == old.end()) continue;
-      changes.push_back(
-          {.container = run.spec->name, .before = amounts_of(before.spec, *was), .after = amounts_of(spec, *run.spec)});
+      const bool known = in_force.containers.contains(run.spec->name);
+      changes.push_back({.container = run.spec->name,
+                         .before = known ? amounts_of(before.spec, *was) : kUnknownAmounts,
+                         .after = amounts_of(spec, *run.spec)});
       present.containers[run.spec->name] = run.spec->resources;
     }
   }
   GroupChange whole{
       .container = {}, .before = entry.pod_in_force.value_or(kUnknownAmounts), .after = pod_amounts(*worker.pod)};
-  std::vector<containers::ResizeStep> steps = containers::resize_steps(whole, changes);
   present.whole = spec.resources;
   entry.sent = std::move(present);
   entry.pod_sent = whole.after;
-  if (steps.empty()) {
+  if (containers::resize_steps(whole, changes).empty()) {
     books_.actuated.set(uid, entry.sent);
     entry.pod_in_force = entry.pod_sent;
     if (entry.sent == *books_.allocated.find(uid)) finish(entry, now);
     return;
   }
+  books_.actuated.doubt(uid);
   entry.under_way = ++last_id_;
-  context_.host_commands.emplace_back(
-      ResizePod{.id = last_id_, .uid = uid, .steps = std::move(steps), .pod = whole.after, .definition = worker.pod});
+  context_.host_commands.emplace_back(ResizePod{
+      .id = last_id_, .uid = uid, .pod = std::move(whole), .containers = std::move(changes), .definition = worker.pod});
 }
 
 void PodResizes::on_resized(const PodResized& event, Now now) {
@@ -342,6 +352,7 @@ void PodResizes::fail(const std::string& uid, Entry& entry, const std::string& p
 
 void PodResizes::finish(Entry& entry, Now now) {
   entry.is_in_force = true;
+  books_.actuated.trust(entry.wanted->metadata.uid);
   if (!entry.in_progress) return;
   const std::int64_t generation = entry.in_progress->observed_generation;
   entry.in_progress.reset();

@@ -1,6 +1,7 @@
 // Resizes of pods that run: which are admitted and when, what of them is in force, and what the pod's status says about
 // them. The allocated resources are what the node works with; they and those in force survive the agent.
-// Thread: loop. Invariants: an allocation is saved before it is acted on; one ResizePod per pod is under way. Bounds:
+// Thread: loop. Invariants: an allocation is saved before it is acted on (the host waits for
+// the file); one ResizePod per pod is under way, and until it is done the file says nothing about what is in force. Bounds:
 // one entry per pod; a pass over the pending resizes checks each once. Source: Kubernetes docs, "Resize CPU and Memory
 // Resources assigned to Containers"; KEP-1287; spec "Pod admission", 2.
 #pragma once
@@ -55,7 +56,8 @@ class PodResizes {
   /// The pod was admitted: its resources are allocated, unless an earlier process of this node did so. kYes: it was on
   /// the machine before, and its resize continues.
   void begin(const std::shared_ptr<const api::Pod>& pod, Existed existed, Now now);
-  /// Amounts for the cgroup of a pod that has begun: what is in force and what is allocated both fit into them.
+  /// Amounts for the cgroup of a pod that has begun: what is in force and what is allocated both fit into them. Without
+  /// limits if what is in force is unknown: an existing cgroup then keeps its own until the pod is resized.
   containers::GroupAmounts amounts_for(const api::Pod& allocated) const;
   /// The pod as the API server has it now.
   void observe(const std::shared_ptr<const api::Pod>& pod, Now now);

@@ -81,6 +81,14 @@ void ResourceBook::set(const std::string& uid, PodResources resources) {
   changed_ = true;
 }
 
+void ResourceBook::doubt(const std::string& uid) {
+  changed_ = doubted_.insert(uid).second || changed_;
+}
+
+void ResourceBook::trust(const std::string& uid) {
+  changed_ = doubted_.erase(uid) > 0 || changed_;
+}
+
 void ResourceBook::keep_only(const std::set<std::string, std::less<>>& uids) {
   std::erase_if(entries_, [&](const auto& entry) { return !uids.contains(entry.first); });
 }
@@ -88,7 +96,9 @@ void ResourceBook::keep_only(const std::set<std::string, std::less<>>& uids) {
 std::optional<SaveCheckpoint> ResourceBook::take_save() {
   if (!std::exchange(changed_, false)) return std::nullopt;
   Json by_uid = Json::object();
-  for (const auto& [uid, resources] : entries_) by_uid[uid] = encoded(resources);
+  for (const auto& [uid, resources] : entries_) {
+    if (!doubted_.contains(uid)) by_uid[uid] = encoded(resources);
+  }
   std::string data = api::to_text(Json::object({{"entries", std::move(by_uid)}}));
   const std::uint64_t checksum = data_checksum(data);
   return SaveCheckpoint{file_, api::to_text(Json::object({{"data", std::move(data)}, {"checksum", checksum}}))};

@@ -31,8 +31,15 @@ class ResourceBook {
   const containers::PodResources* find(const std::string& uid) const;
   void set(const std::string& uid, containers::PodResources resources);
 
+  /// Leaves the pod's entry out of the file until trust(): the next process takes nothing for granted.
+  void doubt(const std::string& uid);
+  void trust(const std::string& uid);
+
   /// The file changes only with the next entry.
-  void erase(const std::string& uid) { entries_.erase(uid); }
+  void erase(const std::string& uid) {
+    entries_.erase(uid);
+    doubted_.erase(uid);
+  }
 
   void keep_only(const std::set<std::string, std::less<>>& uids);
 
@@ -42,6 +49,7 @@ class ResourceBook {
  private:
   std::string file_;
   std::map<std::string, containers::PodResources> entries_;
+  std::set<std::string, std::less<>> doubted_;  // uids
   bool changed_ = false;
 };
 

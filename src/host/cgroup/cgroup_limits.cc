@@ -1,9 +1,26 @@
 #include "host/cgroup/cgroup_limits.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <charconv>
+#include <limits>
+#include <system_error>
 
 namespace spillway::host {
 namespace {
+
+constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+
+/// The number in a cgroup's file; "max" is kNoLimit, "-1" stays.
+std::optional<std::int64_t> number_in(std::string_view text) {
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  if (text == "max") return kNoLimit;
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
 
 Outcome apply_memory(const CgroupDir& cgroup, Bytes memory, Swap swap) {
   const bool v2 = cgroup.version() == CgroupVersion::kV2;
@@ -80,6 +97,48 @@ Outcome apply_cpuset(const CgroupDir& cgroup, std::string_view cpus, std::string
   }
   if (!memory_nodes.empty()) SPILLWAY_TRY_VOID(cgroup.write(Controller::kCpuset, "cpuset.mems", memory_nodes));
   return cpus.empty() ? Outcome() : cgroup.write(Controller::kCpuset, "cpuset.cpus", cpus);
+}
+
+std::optional<std::strong_ordering> compare_memory(const CgroupDir& cgroup, Bytes memory) {
+  const bool v2 = cgroup.version() == CgroupVersion::kV2;
+  const auto text = cgroup.read(Controller::kMemory, v2 ? "memory.max" : "memory.limit_in_bytes");
+  const auto present = text ? number_in(*text) : std::nullopt;
+  if (!present) return std::nullopt;
+  const std::int64_t page = ::sysconf(_SC_PAGESIZE);
+  const std::int64_t most = kNoLimit / page * page;  // version 1 shows no limit as this
+  const std::int64_t wanted = memory == kUnlimitedMemory ? most : memory.count() / page * page;
+  return std::min(*present, most) <=> wanted;
+}
+
+std::optional<std::strong_ordering> compare_cpu_quota(const CgroupDir& cgroup, std::int64_t quota_micros,
+                                                      std::int64_t period_micros) {
+  std::optional<std::int64_t> quota;
+  std::optional<std::int64_t> period;
+  if (cgroup.version() == CgroupVersion::kV2) {
+    const auto text = cgroup.read(Controller::kCpu, "cpu.max");  // "max 100000"
+    if (!text || !text->contains(' ')) return std::nullopt;
+    quota = number_in(std::string_view(*text).substr(0, text->find(' ')));
+    period = number_in(std::string_view(*text).substr(text->find(' ') + 1));
+  } else {
+    const auto quota_text = cgroup.read(Controller::kCpu, "cpu.cfs_quota_us");
+    const auto period_text = cgroup.read(Controller::kCpu, "cpu.cfs_period_us");
+    if (quota_text) quota = number_in(*quota_text);
+    if (period_text) period = number_in(*period_text);
+  }
+  if (!quota || !period) return std::nullopt;
+  if (*quota < 0) quota = kNoLimit;
+  const std::int64_t wanted = quota_micros < 0 ? kNoLimit : quota_micros;
+  if (*quota == kNoLimit || wanted == kNoLimit) return *quota <=> wanted;
+  const std::strong_ordering share = *quota * period_micros <=> wanted * *period;
+  return share == 0 ? *period <=> period_micros : share;
+}
+
+std::optional<std::strong_ordering> compare_cpu_shares(const CgroupDir& cgroup, std::int64_t shares) {
+  const bool v2 = cgroup.version() == CgroupVersion::kV2;
+  const auto text = cgroup.read(Controller::kCpu, v2 ? "cpu.weight" : "cpu.shares");
+  const auto present = text ? number_in(*text) : std::nullopt;
+  if (!present) return std::nullopt;
+  return *present <=> (v2 ? cpu_weight_of(shares) : shares);
 }
 
 Outcome apply_limits(const CgroupDir& cgroup, const CgroupLimits& limits) {

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "host/cgroup/cgroup.h"
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -49,6 +50,14 @@ struct CgroupLimits {
 
 /// Binds the cgroup to CPUs and NUMA nodes; what is empty is left as it is. kInvalid: there is no cpuset controller.
 Outcome apply_cpuset(const CgroupDir& cgroup, std::string_view cpus, std::string_view memory_nodes);
+
+/// The order of a limit that the cgroup has to a wanted one: less means that the cgroup allows less. Equal: writing the
+/// wanted limit changes nothing. nullopt: the cgroup's limit cannot be read. `memory`: kUnlimitedMemory is no limit;
+/// `quota_micros`: kNoCpuQuota is no limit.
+std::optional<std::strong_ordering> compare_memory(const CgroupDir& cgroup, Bytes memory);
+std::optional<std::strong_ordering> compare_cpu_quota(const CgroupDir& cgroup, std::int64_t quota_micros,
+                                                      std::int64_t period_micros);
+std::optional<std::strong_ordering> compare_cpu_shares(const CgroupDir& cgroup, std::int64_t shares);
 
 /// Memory and pids limits must hold, so failing to set them is an error; so is setting a CPU quota where there is a cpu
 /// controller. Without one, CPU limits are left out. `swap` is set together with a memory limit, if the kernel supports

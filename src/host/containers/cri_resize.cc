@@ -68,14 +68,16 @@ void CriResize::begin() {
     const auto container = pod->containers.find(name);
     return container == pod->containers.end() ? nullptr : container->second.cgroup;
   };
-  if (auto problem = refuse_resize(command_.steps, group_of))
-    return end(make_error(ErrorCode::kConflict, "{}", *problem));
+  // systemd has limits of its own for the pod's slice: they are passed on even where the cgroup has them already.
+  const auto readable = [&](const std::string& name) { return name.empty() && means_.keep ? nullptr : group_of(name); };
+  steps_ = steps_from_present(command_, readable, means_.facts);
+  if (auto problem = refuse_resize(steps_, group_of)) return end(make_error(ErrorCode::kConflict, "{}", *problem));
   next();
 }
 
 /// The step at `at_`, or the first after it that has something to change.
 void CriResize::next() {
-  for (; at_ < command_.steps.size(); ++at_) {
+  for (; at_ < steps_.size(); ++at_) {
     const std::optional<ResizedPod> pod = means_.resized_pod();
     if (!pod) return end(make_error(ErrorCode::kNotFound, "pod {} is unknown", command_.uid));
     if (step().container.empty()) return ask_sandbox(*pod);

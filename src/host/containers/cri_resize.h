@@ -63,10 +63,11 @@ class CriResize : public std::enable_shared_from_this<CriResize> {
   void on_container_answer(const Result<api::Json>& answer);
   void end(Outcome outcome);
 
-  const containers::ResizeStep& step() const { return command_.steps[at_]; }
+  const containers::ResizeStep& step() const { return steps_[at_]; }
 
   agent::ResizePod command_;
   ResizeMeans means_;
+  std::vector<containers::ResizeStep> steps_;
   std::size_t at_ = 0;
 };
 

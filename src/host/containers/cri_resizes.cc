@@ -35,9 +35,9 @@ std::optional<ResizedPod> CriResizes::resized_pod(const std::string& uid) const 
 void CriResizes::on_resized(const agent::ResizePod& command, const Outcome& outcome) {
   CriPod* pod = pods_.find(command.uid);
   if (outcome && pod != nullptr) {
-    pod->command.memory_limit = command.pod.memory_limit;
-    pod->command.cpu_limit_milli = command.pod.cpu_limit_milli;
-    pod->command.cpu_request_milli = command.pod.cpu_request_milli;
+    pod->command.memory_limit = command.pod.after.memory_limit;
+    pod->command.cpu_limit_milli = command.pod.after.cpu_limit_milli;
+    pod->command.cpu_request_milli = command.pod.after.cpu_request_milli;
     pod->command.definition = command.definition;
     cgroups_.update_class_limits();
   }

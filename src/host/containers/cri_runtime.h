@@ -136,7 +136,9 @@ class CriRuntime final : public PodRuntime {
     remains_.remove_ended(command.uid, command.name, command.attempt);
   }
 
-  void on_command(agent::ResizePod command) { resizes_.start(std::move(command)); }
+  void on_command(agent::ResizePod command) {
+    checkpoints_.when_saved([this, command = std::move(command)]() mutable { resizes_.start(std::move(command)); });
+  }
 
   void on_command(const agent::LimitGroup& command) { cgroups_.limit_group(command); }
 

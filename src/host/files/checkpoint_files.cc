@@ -18,20 +18,29 @@ CheckpointFiles::~CheckpointFiles() {
 
 void CheckpointFiles::save(const std::string& file, std::string text) {
   waiting_.insert_or_assign(file, std::move(text));
-  if (!thread_->busy()) write_next();
+  if (!writing_) write_next();
+}
+
+void CheckpointFiles::when_saved(runtime::Loop::Task then) {
+  if (!writing_) return then();
+  then_.push_back(std::move(then));
 }
 
 void CheckpointFiles::write_next() {
-  if (waiting_.empty()) return;
   auto next = waiting_.extract(waiting_.begin());
   const bool taken = thread_->submit([this, path = directory_ + "/" + next.key(), file = next.key(),
                                       text = std::move(next.mapped())]() -> runtime::Loop::Task {
-    return [this, file, written = replace_file(path, text)] {
-      report(file, written);
-      write_next();
-    };
+    return [this, file, written = replace_file(path, text)] { on_written(file, written); };
   });
   SPILLWAY_CHECK(taken);
+  writing_ = true;
+}
+
+void CheckpointFiles::on_written(const std::string& file, const Outcome& written) {
+  report(file, written);
+  writing_ = false;
+  if (!waiting_.empty()) return write_next();
+  for (runtime::Loop::Task& each : std::exchange(then_, {})) each();
 }
 
 void CheckpointFiles::report(const std::string& file, const Outcome& written) const {

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace spillway::host {
 
@@ -24,13 +25,19 @@ class CheckpointFiles {
   /// `file`: a name without directories. Failures are logged.
   void save(const std::string& file, std::string text);
 
+  /// Runs `then` when no checkpoint is left to write (a failed one is logged and left): at once if there is none.
+  void when_saved(runtime::Loop::Task then);
+
  private:
   void write_next();
+  void on_written(const std::string& file, const Outcome& written);
   void report(const std::string& file, const Outcome& written) const;
 
   std::string directory_;
   telemetry::Log log_;
   std::map<std::string, std::string> waiting_;  // by file
+  bool writing_ = false;                        // the thread has a file
+  std::vector<runtime::Loop::Task> then_;       // run when nothing is left to write
   std::unique_ptr<BlockingThread> thread_;      // last: its results use the other members
 };
 

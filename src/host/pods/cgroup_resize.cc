@@ -7,11 +7,38 @@
 namespace spillway::host {
 namespace {
 
+using containers::GroupChange;
+using containers::ResizedResource;
+
 std::optional<Bytes> memory_used(const CgroupDir& cgroup) {
   const bool v2 = cgroup.version() == CgroupVersion::kV2;
   const auto text = cgroup.read(Controller::kMemory, v2 ? "memory.current" : "memory.usage_in_bytes");
   const auto bytes = text ? parse_number(*text) : std::nullopt;
   return bytes ? std::optional(Bytes{static_cast<std::int64_t>(*bytes)}) : std::nullopt;
+}
+
+/// A limit that is as much more or less than the wanted one as the present one.
+template <typename Amount>
+std::optional<Amount> limit_before(std::strong_ordering present_to_wanted, const std::optional<Amount>& wanted) {
+  if (present_to_wanted == 0) return wanted;
+  return present_to_wanted < 0 ? std::optional(Amount{}) : std::nullopt;
+}
+
+/// The change as it is from the limits that the cgroup has now, as far as they can be read. `before` gets the order of
+/// the present value to the wanted one, not the value: files round, and two spellings can have one effect.
+GroupChange from_present(const CgroupDir& cgroup, GroupChange change, const agent::ResourceFacts& facts) {
+  const CgroupLimits memory = step_limits({.resource = ResizedResource::kMemory, .amounts = change.after}, facts, {});
+  if (const auto order = compare_memory(cgroup, *memory.memory)) {
+    change.before.memory_limit = limit_before(*order, change.after.memory_limit);
+  }
+  const CgroupLimits cpu = step_limits({.resource = ResizedResource::kCpu, .amounts = change.after}, facts, {});
+  const auto quota = compare_cpu_quota(cgroup, *cpu.cpu_quota_micros, cpu.cpu_period_micros);
+  const auto shares = compare_cpu_shares(cgroup, *cpu.cpu_shares);
+  if (!quota || !shares) return change;
+  change.before.cpu_limit_milli = limit_before(*quota, change.after.cpu_limit_milli);
+  change.before.cpu_request_milli = change.after.cpu_request_milli;
+  if (*shares != 0) change.before.cpu_request_milli += *shares < 0 ? -1 : 1;
+  return change;
 }
 
 }  // namespace
@@ -28,7 +55,7 @@ std::optional<std::string> refuse_resize(std::span<const containers::ResizeStep>
 
 CgroupLimits step_limits(const containers::ResizeStep& step, const agent::ResourceFacts& facts, Swap swap) {
   CgroupLimits limits;
-  if (step.resource == containers::ResizedResource::kMemory) {
+  if (step.resource == ResizedResource::kMemory) {
     limits.memory = step.amounts.memory_limit.value_or(kUnlimitedMemory);
     limits.swap = swap;
     return limits;
@@ -42,8 +69,20 @@ CgroupLimits step_limits(const containers::ResizeStep& step, const agent::Resour
   return limits;
 }
 
-Outcome resize_groups(std::span<const containers::ResizeStep> steps, const ResizedGroup& group_of,
+std::vector<containers::ResizeStep> steps_from_present(const agent::ResizePod& command, const ResizedGroup& group_of,
+                                                       const agent::ResourceFacts& facts) {
+  const auto present = [&](const GroupChange& change) {
+    const CgroupDir* cgroup = group_of(change.container);
+    return cgroup == nullptr || !*cgroup ? change : from_present(*cgroup, change, facts);
+  };
+  std::vector<GroupChange> changes;
+  for (const GroupChange& each : command.containers) changes.push_back(present(each));
+  return containers::resize_steps(present(command.pod), changes);
+}
+
+Outcome resize_groups(const agent::ResizePod& command, const ResizedGroup& group_of,
                       const agent::ResourceFacts& facts) {
+  const std::vector<containers::ResizeStep> steps = steps_from_present(command, group_of, facts);
   if (auto problem = refuse_resize(steps, group_of)) return make_error(ErrorCode::kConflict, "{}", *problem);
   for (const containers::ResizeStep& step : steps) {
     const CgroupDir* cgroup = group_of(step.container);

@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace spillway::host {
 
@@ -25,8 +26,12 @@ std::optional<std::string> refuse_resize(std::span<const containers::ResizeStep>
 /// The limits that one step writes. `swap`: swap limits, for a cgroup whose memory limit changes.
 CgroupLimits step_limits(const containers::ResizeStep& step, const agent::ResourceFacts& facts, Swap swap);
 
-/// Checks and writes all steps; the first problem ends it. Steps without a cgroup are left out.
-Outcome resize_groups(std::span<const containers::ResizeStep> steps, const ResizedGroup& group_of,
-                      const agent::ResourceFacts& facts);
+/// The writes that lead from the limits that the cgroups have now to those of the command, in an order that the kernel
+/// accepts. Where the limits cannot be read, the command's `before` stands for them.
+std::vector<containers::ResizeStep> steps_from_present(const agent::ResizePod& command, const ResizedGroup& group_of,
+                                                       const agent::ResourceFacts& facts);
+
+/// Checks and makes all steps; the first problem ends it. Steps without a cgroup are left out.
+Outcome resize_groups(const agent::ResizePod& command, const ResizedGroup& group_of, const agent::ResourceFacts& facts);
 
 }  // namespace spillway::host

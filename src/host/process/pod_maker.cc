@@ -90,10 +90,10 @@ Outcome PodMaker::resize(const agent::ResizePod& command) {
     const auto container = pod->containers.find(name);
     return container == pod->containers.end() ? nullptr : &container->second->cgroup();
   };
-  SPILLWAY_TRY_VOID(resize_groups(command.steps, group_of, {}));
-  pod->command.memory_limit = command.pod.memory_limit;
-  pod->command.cpu_limit_milli = command.pod.cpu_limit_milli;
-  pod->command.cpu_request_milli = command.pod.cpu_request_milli;
+  SPILLWAY_TRY_VOID(resize_groups(command, group_of, {}));
+  pod->command.memory_limit = command.pod.after.memory_limit;
+  pod->command.cpu_limit_milli = command.pod.after.cpu_limit_milli;
+  pod->command.cpu_request_milli = command.pod.after.cpu_request_milli;
   pods_.update_class_shares();
   return pod->directory.empty() ? Outcome() : record(*pod);
 }

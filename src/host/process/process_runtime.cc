@@ -103,8 +103,10 @@ void ProcessRuntime::on_command(const agent::SetUpVolumes& command) {
 }
 
 void ProcessRuntime::on_command(const agent::ResizePod& command) {
-  const Outcome resized = maker_.resize(command);
-  events_.emit(agent::PodResized{command.id, command.uid, resized ? std::string() : resized.error().text()});
+  checkpoints_.when_saved([this, command] {
+    const Outcome resized = maker_.resize(command);
+    events_.emit(agent::PodResized{command.id, command.uid, resized ? std::string() : resized.error().text()});
+  });
 }
 
 void ProcessRuntime::on_command(const agent::LimitGroup& command) {
