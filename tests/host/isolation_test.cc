@@ -111,6 +111,24 @@ TEST_F(CpusetTest, AContainerHasItsCpusAndThePoolMoves) {
   EXPECT_EQ(allowed("own"), "0");
 }
 
+TEST_F(CpusetTest, AContainerWithCpusOfItsOwnStartsWhenTheirAssignmentIsOnTheDisk) {
+  create_pod("u1", api::QosClass::kGuaranteed);
+  const Result<CgroupDir> pod = slice_->parent_of(api::QosClass::kGuaranteed).open_child("podu1");
+  ASSERT_TRUE(pod);
+  runtime_->execute(agent::SaveCheckpoint{"cpu_manager_state", "assignments"});
+  const auto start = [&](const char* name, bool shares) {
+    runtime_->execute(agent::StartContainer{.uid = "u1",
+                                            .name = name,
+                                            .argv = {"/bin/sh", "-c", kReportCpus},
+                                            .cpuset = {.cpus = "0", .memory_nodes = "", .shares = shares}});
+  };
+  start("shared", true);
+  start("own", false);
+  EXPECT_TRUE(pod->open_child("shared"));
+  EXPECT_FALSE(pod->open_child("own")) << "it was started before the loop could learn of the file";
+  EXPECT_TRUE(run_until([&] { return allowed("own") == "0"; })) << allowed("own");
+}
+
 TEST_F(CpusetTest, CpusThatAreNotThereKeepTheContainerFromStarting) {
   create_pod("u1", api::QosClass::kGuaranteed);
   runtime_->execute(agent::StartContainer{.uid = "u1",

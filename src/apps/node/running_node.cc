@@ -407,6 +407,15 @@ Outcome make_agent(const NodeSite& site, const NodePartOptions& options, NodeFac
   return {};
 }
 
+/// A container starts when the checkpoint of its devices is on the disk: a process that follows a kill gives them to no
+/// other container.
+void execute(RunningNode& node, agent::HostCommand command) {
+  if (!node.plugins || !std::holds_alternative<agent::StartContainer>(command))
+    return node.runtime->execute(std::move(command));
+  node.plugins->when_saved(
+      [&node, command = std::move(command)]() mutable { node.runtime->execute(std::move(command)); });
+}
+
 /// From here on the agent receives all events, and its commands are executed.
 void connect(const NodeSite& site, RunningNode& node) {
   node.driver = std::make_unique<runtime::EngineDriver>(site.loop, *node.agent, *node.transport);
@@ -421,10 +430,10 @@ void connect(const NodeSite& site, RunningNode& node) {
   node.last_step = site.loop.now().mono;
   node.driver->after_step([site, &node] {
     node.last_step = site.loop.now().mono;
-    for (agent::HostCommand& command : node.agent->take_host_commands()) node.runtime->execute(std::move(command));
     for (agent::DeviceCommand& command : node.agent->take_device_commands()) {
       if (node.plugins) node.plugins->execute(std::move(command));
     }
+    for (agent::HostCommand& command : node.agent->take_host_commands()) execute(node, std::move(command));
   });
 }
 

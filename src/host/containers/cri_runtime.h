@@ -48,6 +48,7 @@
 #include "host/kernel/blocking_thread.h"
 #include "host/observation/observer.h"
 #include "host/observation/page_cache_relief.h"
+#include "host/pods/pod_limits.h"
 #include "host/pods/pod_runtime.h"
 #include "host/pods/volume_commands.h"
 #include "host/probes/health_prober.h"
@@ -123,7 +124,10 @@ class CriRuntime final : public PodRuntime {
   void on_command(const agent::RunSandbox& command) { sandboxes_.start(command); }
 
   void on_command(agent::StartContainer command) {
-    std::make_shared<CriContainerStart>(start_means_, std::move(command))->advance();
+    const bool waits = owns_cpus_or_memory(command);
+    auto start = std::make_shared<CriContainerStart>(start_means_, std::move(command));
+    if (!waits) return start->advance();
+    checkpoints_.when_saved([start] { start->advance(); });
   }
 
   void on_command(const agent::StopContainer& command) { container_ends_.stop(command); }

@@ -464,6 +464,10 @@ void DevicePlugins::execute(agent::DeviceCommand command) {
   std::visit([this](const auto& each) { impl_->on_command(each); }, command);
 }
 
+void DevicePlugins::when_saved(runtime::Loop::Task then) {
+  impl_->checkpoints.when_saved(std::move(then));
+}
+
 std::optional<std::string> DevicePlugins::checkpoint() const {
   return impl_->directory.checkpoint();
 }

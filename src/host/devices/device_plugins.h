@@ -37,6 +37,9 @@ class DevicePlugins {
 
   void execute(agent::DeviceCommand command);
 
+  /// Runs `then` when the checkpoints of all SaveDevices so far are on the disk: at once if none is left to write.
+  void when_saved(runtime::Loop::Task then);
+
   /// The text of the last SaveDevices; nullopt: there was none.
   std::optional<std::string> checkpoint() const;
 

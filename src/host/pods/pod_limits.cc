@@ -52,4 +52,9 @@ CgroupLimits class_limits(api::QosClass qos, std::span<const agent::CreatePod* c
   return limits;
 }
 
+bool owns_cpus_or_memory(const agent::StartContainer& command) {
+  const agent::Cpuset& set = command.cpuset;
+  return !set.memory_nodes.empty() || (!set.shares && !set.cpus.empty());
+}
+
 }  // namespace spillway::host

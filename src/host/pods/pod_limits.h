@@ -22,4 +22,8 @@ CgroupLimits pod_limits(const agent::CreatePod& pod, const agent::ResourceFacts&
 CgroupLimits class_limits(api::QosClass qos, std::span<const agent::CreatePod* const> pods,
                           const agent::ResourceFacts& facts);
 
+/// True if the container has CPUs or memory nodes that no other may have. It starts when their assignment is on the
+/// disk, so that a process that follows a kill gives them to no other container.
+bool owns_cpus_or_memory(const agent::StartContainer& command);
+
 }  // namespace spillway::host

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "host/pods/group_limits.h"
+#include "host/pods/pod_limits.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -91,6 +92,11 @@ ProcessRuntime::~ProcessRuntime() = default;
 
 void ProcessRuntime::execute(agent::HostCommand command) {
   std::visit([this](auto&& each) { on_command(std::forward<decltype(each)>(each)); }, std::move(command));
+}
+
+void ProcessRuntime::on_command(agent::StartContainer command) {
+  if (!owns_cpus_or_memory(command)) return containers_.start(std::move(command));
+  checkpoints_.when_saved([this, command = std::move(command)]() mutable { containers_.start(std::move(command)); });
 }
 
 void ProcessRuntime::on_command(const agent::SetUpVolumes& command) {

@@ -120,7 +120,7 @@ class ProcessRuntime final : public PodRuntime {
 
   void on_command(const agent::RunSandbox& command) { attachments_.run_sandbox(command); }
 
-  void on_command(agent::StartContainer command) { containers_.start(std::move(command)); }
+  void on_command(agent::StartContainer command);
 
   void on_command(const agent::StopContainer& command) { containers_.stop(command); }
 
