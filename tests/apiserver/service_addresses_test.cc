@@ -2,13 +2,20 @@
 // `kubernetes` is there; addresses that other programs hold are not given to Services. The rules of both kinds.
 #include "apiserver/collect/service_addresses.h"
 
+#include "apiserver/kinds/kind_rows.h"
 #include "apiserver/server_fixture.h"
+#include "apiserver/write/committer.h"
+#include "apiserver/write/remover.h"
+#include "apiserver/write/writer.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace spillway::apiserver {
@@ -143,6 +150,119 @@ TEST(AddressObjects, MadeInTheNameOfTheServerWithoutAServiceGo) {
   ASSERT_EQ(server.post(kAddressPath, forged).code, 201);
   server.run_until_idle();
   EXPECT_EQ(server.get(kAddressPath + "/10.96.7.7").code, 404);
+}
+
+/// The collector over a cache that gets objects directly. Its writes never end.
+class ManyAddresses : public ::testing::Test, private WatchCache::Listener {
+ protected:
+  static constexpr std::size_t kMany = 2'000;
+
+  static std::string address_of(std::size_t i) { return fmt::format("10.96.{}.{}", 1 + i / 250, 1 + i % 250); }
+
+  void deliver(std::string_view resource, std::string_view key, std::string text) {
+    store::Change change;
+    change.key = fmt::format("{}{}", registry.get(resource).storage, key);
+    change.revision = change.create_revision = store::Revision(++revision);
+    change.value = text.empty() ? nullptr : std::make_shared<const std::string>(std::move(text));
+    cache.origins().front()->on_changes({change});
+  }
+
+  void deliver_service(std::size_t i) {
+    deliver("services", fmt::format("default/s{}", i),
+            fmt::format(R"({{"apiVersion":"v1","kind":"Service","metadata":{{"name":"s{}","namespace":"default",
+             "uid":"s{}"}},"spec":{{"clusterIP":"{}","clusterIPs":["{}"]}}}})",
+                        i, i, address_of(i), address_of(i)));
+  }
+
+  void deliver_address(std::size_t i) {
+    deliver(
+        "ipaddresses.networking.k8s.io", address_of(i),
+        fmt::format(R"({{"apiVersion":"networking.k8s.io/v1","kind":"IPAddress","metadata":{{"name":"{}","uid":"a{}",
+             "labels":{{"ipaddress.kubernetes.io/ip-family":"IPv4",
+             "ipaddress.kubernetes.io/managed-by":"ipallocator.k8s.io"}}}},"spec":{{"parentRef":{{"resource":"services",
+             "namespace":"default","name":"s{}"}}}}}})",
+                    address_of(i), i, i));
+  }
+
+  void begin() {
+    static_cast<Collector&>(collector).begin();
+    collector.announce();
+  }
+
+  /// One turn of the loop: the due timers, with all calls of the collector that a turn may bring. Returns its steps.
+  std::size_t turn() {
+    const std::size_t before = collector.steps();
+    for (int i = 0; i < 5; ++i) static_cast<Collector&>(collector).run();
+    timers.run_due(core.now.mono);
+    return collector.steps() - before;
+  }
+
+  bool is_idle() const { return !timers.next() || *timers.next() > core.now.mono; }
+
+  // WatchCache::Listener
+  void on_cache_event(ResourceCache& of, const EventPtr& event) override {
+    static_cast<Collector&>(collector).see(of, event);
+  }
+
+  void on_cache_progress() override {}
+
+  void on_cache_lost(Origin& /*origin*/, const Error& error) override { ADD_FAILURE() << error.text(); }
+
+  std::uint64_t revision = 1;
+  std::deque<std::move_only_function<void()>> tasks;  // calls of the store, which nothing answers
+  ResourceRegistry registry{kinds::kind_rows()};
+  store::MemoryStore store{[this](std::move_only_function<void()> task) { tasks.push_back(std::move(task)); }};
+  WatchCache cache{registry, *this, store};
+  TimerQueue timers;
+  Core core{registry, store, cache, timers, telemetry::Log(), Rng(1)};
+  Committer committer{core};
+  Writer writer{core, committer};
+  Remover remover{core, committer};
+  ServiceAddresses collector{core, writer, remover};
+};
+
+TEST_F(ManyAddresses, AreReadAndComparedInSlices) {
+  for (std::size_t i = 0; i < kMany; ++i) {
+    deliver_service(i);
+    deliver_address(i);
+  }
+  begin();
+  EXPECT_EQ(collector.steps(), 0U) << "not in the turn that begins it";
+  std::size_t most = 0;
+  do most = std::max(most, turn());
+  while (!is_idle());
+  EXPECT_LE(most, kSliceCost / kVisitCost + 1);
+  EXPECT_EQ(collector.steps(), 3 * kMany) << "each Service read, each address found and compared";
+  EXPECT_EQ(collector.writing(), 0U);
+}
+
+TEST_F(ManyAddresses, AreWrittenAFewInEachTurn) {
+  for (std::size_t i = 0; i < 100; ++i) deliver_service(i);
+  begin();
+  std::size_t most = 0;
+  std::size_t turns = 0;
+  for (std::size_t before = 0; !is_idle(); before = collector.writing(), ++turns) {
+    turn();
+    most = std::max(most, collector.writing() - before);
+  }
+  EXPECT_EQ(collector.writing(), 100U);
+  EXPECT_LE(most, ServiceAddresses::kSliceWrites);
+  EXPECT_GE(turns, 100 / ServiceAddresses::kSliceWrites);
+}
+
+/// Changes between the slices are not undone by them.
+TEST_F(ManyAddresses, FollowChangesBetweenTheSlices) {
+  for (std::size_t i = 0; i < kMany; ++i) {
+    deliver_service(i);
+    deliver_address(i);
+  }
+  begin();
+  turn();
+  ASSERT_FALSE(is_idle());
+  deliver("services", fmt::format("default/s{}", kMany - 1), "");
+  deliver("services", "default/s0", "");
+  while (!is_idle()) turn();
+  EXPECT_EQ(collector.writing(), 2U) << "the addresses of the two, of which one had been read, are removed";
 }
 
 TEST(ServiceRanges, TheOneOfTheClusterIsReadyAndRestored) {

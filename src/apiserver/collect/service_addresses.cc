@@ -70,8 +70,8 @@ void ServiceAddresses::announce() {
 void ServiceAddresses::load() {
   owners_.clear();
   due_.clear();
-  for (const auto& [key, service] : services_.objects()) add_service(*service);
-  for (const auto& [key, address] : addresses_.objects()) due_.insert(address->name);
+  unread_ = &services_;
+  last_read_.clear();
   is_range_due_ = true;
 }
 
@@ -104,14 +104,67 @@ void ServiceAddresses::drop_service(const StoredObject& service) {
   }
 }
 
+bool ServiceAddresses::has_work() const {
+  if ((is_range_due_ && !is_range_busy_) || unread_ != nullptr) return true;
+  return !due_.empty() && busy_.size() < kCollectorWritesMax;
+}
+
+/// A slice is a turn of its own, so that many calls of one turn are one slice.
 void ServiceAddresses::act() {
-  if (!is_announced_) return;
+  if (!is_announced_ || !has_work() || std::exchange(is_armed_, true)) return;
+  core_.timers.at(core_.now.mono, [this] {
+    is_armed_ = false;
+    if (acts()) act_in_slice();
+  });
+}
+
+/// No address is compared before all Services are read: its Service may be among the rest.
+void ServiceAddresses::act_in_slice() {
   if (is_range_due_ && !is_range_busy_) sync_range();
+  SliceBudget budget;
+  if (!read_on(budget)) return run();
   while (!due_.empty() && busy_.size() < kCollectorWritesMax) {
+    if (!take(budget, cost_of(*due_.begin()))) break;
     const std::string address = *due_.begin();
     due_.erase(due_.begin());
     if (!busy_.contains(address)) sync_address(address);
   }
+  run();
+}
+
+/// Objects that change meanwhile are marked by their events as well, read or not.
+bool ServiceAddresses::read_on(SliceBudget& budget) {
+  while (unread_ != nullptr) {
+    bool has_room = true;
+    unread_->visit("", last_read_, [this, &budget, &has_room](const ObjectPtr& object) {
+      const bool is_service = unread_ == &services_;
+      has_room = take(budget, kVisitCost + (is_service ? object->text->size() : 0));
+      if (!has_room) return false;
+      if (is_service) {
+        add_service(*object);
+      } else {
+        due_.insert(object->name);
+      }
+      last_read_ = object->key;
+      return true;
+    });
+    if (!has_room) return false;
+    unread_ = unread_ == &services_ ? &addresses_ : nullptr;
+    last_read_.clear();
+  }
+  return true;
+}
+
+bool ServiceAddresses::take(SliceBudget& budget, std::size_t cost) {
+  const bool has_room = budget.take(cost);
+  if (has_room) ++steps_;
+  return has_room;
+}
+
+std::size_t ServiceAddresses::cost_of(const std::string& address) const {
+  const ObjectPtr there = addresses_.find(address);
+  const bool is_written = owners_.contains(address) != (there != nullptr);
+  return kVisitCost + (there ? there->text->size() : 0) + (is_written ? kSliceCost / kSliceWrites : 0);
 }
 
 void ServiceAddresses::sync_address(const std::string& address) {
