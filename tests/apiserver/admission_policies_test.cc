@@ -113,7 +113,7 @@ TEST(PolicyTypeChecking, BeginsInATurnOfItsOwn) {
   const int usual = wakeups_of(kMaps, R"({"metadata":{"name":"m"}})");
   // No kind is named, so the check ends in its first slice.
   const std::string spec = typed_rule("*", "'pods'") + ",'validations':[{'expression':'true'}]";
-  EXPECT_EQ(wakeups_of(kPolicies, policy("p", spec)), usual + 1);
+  EXPECT_EQ(wakeups_of(kPolicies, policy("p", spec)), usual + 2) << "the check, and the turn after its status";
   EXPECT_EQ(status_of(server, "p"), R"({"observedGeneration":1,"typeChecking":{}})");
 }
 

@@ -170,6 +170,12 @@ TestServer::TestServer(ApiServer::Controllers controllers, AdmissionRules admiss
 }
 
 void TestServer::start() {
+  begin_start();
+  run_until_idle();
+  EXPECT_TRUE(ready_);
+}
+
+void TestServer::begin_start() {
   webhooks.post = [this](std::move_only_function<void()> task) { tasks_.push_back(std::move(task)); };
   webhooks.now = [this] { return now_; };
   apis.post = webhooks.post;
@@ -204,18 +210,21 @@ void TestServer::start() {
                                                            .short_renewals = short_renewals,
                                                            .storage = storage,
                                                            .checks = [this] { return more_checks; }});
-  bool ready = false;
-  server_->start(now_, [&](Outcome outcome) {
+  ready_ = false;
+  server_->start(now_, [this](Outcome outcome) {
     EXPECT_TRUE(outcome) << outcome.error().text();
-    ready = true;
+    ready_ = true;
   });
-  run_until_idle();
-  EXPECT_TRUE(ready);
 }
 
 void TestServer::restart() {
   server_.reset();
   start();
+}
+
+void TestServer::begin_restart() {
+  server_.reset();
+  begin_start();
 }
 
 std::string TestServer::at_rest(const std::string& store_key) {
@@ -235,18 +244,21 @@ void TestServer::put_at_rest(const std::string& store_key, std::string bytes) {
   run_until_idle();
 }
 
+bool TestServer::run_turn() {
+  if (!tasks_.empty()) {
+    auto task = std::move(tasks_.front());
+    tasks_.pop_front();
+    task();
+    return true;
+  }
+  if (!server_ || !server_->next_wakeup() || *server_->next_wakeup() > now_.mono) return false;
+  server_->on_wakeup(now_);  // the next slice of something long
+  ++slices;
+  return true;
+}
+
 void TestServer::run_until_idle() {
-  for (;;) {
-    if (!tasks_.empty()) {
-      auto task = std::move(tasks_.front());
-      tasks_.pop_front();
-      task();
-    } else if (server_ && server_->next_wakeup() && *server_->next_wakeup() <= now_.mono) {
-      server_->on_wakeup(now_);  // the next slice of something long
-      ++slices;
-    } else {
-      return;
-    }
+  while (run_turn()) {
   }
 }
 

@@ -201,6 +201,8 @@ class TestServer {
                       AdmissionRules admission = {}, std::string root_ca_pem = {});
   /// A second server over the same store, as after a restart.
   void restart();
+  /// As above, up to the first call of the store.
+  void begin_restart();
 
   std::shared_ptr<TestSink> send(api::Method method, std::string target, std::string body = {},
                                  api::HeaderList headers = {});
@@ -231,6 +233,8 @@ class TestServer {
 
   /// Advances the time, with all wake-ups that the server requests.
   void advance(Duration by);
+  /// Runs the first queued task, or the due timers. False: there are none.
+  bool run_turn();
   /// Runs queued tasks and due timers until none is left.
   void run_until_idle();
 
@@ -277,6 +281,7 @@ class TestServer {
  private:
   bool reads_ahead_ = false;
   void start();
+  void begin_start();
 
   ApiServer::Controllers controllers_;
   AdmissionRules admission_;
@@ -291,6 +296,7 @@ class TestServer {
   store::MemoryStore store_;
   telemetry::Registry metrics_;
   std::unique_ptr<ApiServer> server_;
+  bool ready_ = false;
 };
 
 }  // namespace spillway::apiserver

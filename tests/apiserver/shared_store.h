@@ -6,6 +6,8 @@
 #include "apiserver/server_fixture.h"
 #include "store/memory_store.h"
 
+#include <gtest/gtest.h>
+
 #include <deque>
 #include <functional>
 #include <memory>
@@ -77,6 +79,12 @@ class LateView final : public store::Store {
 
   std::size_t ranges_kept() const { return kept_ranges_.size(); }
 
+  /// Delivers all delayed changes, and others as they come.
+  void deliver_all() {
+    late = false;
+    deliver();
+  }
+
   /// Delivers the first delayed change alone.
   void deliver_one() {
     const store::Change first = changes_.front();
@@ -138,6 +146,7 @@ class SharedServers {
     LateView apart;
     telemetry::Registry metrics;
     std::unique_ptr<ApiServer> api;
+    std::size_t wakeups = 0;  // slices of something long among them
   };
 
   /// `separate`: Resource::storage of the resources in `apart`.
@@ -178,6 +187,7 @@ class SharedServers {
       for (const auto& server : servers_) {
         if (!server->api->next_wakeup() || *server->api->next_wakeup() > now.mono) continue;
         server->api->on_wakeup(now);
+        ++server->wakeups;
         woken = true;
       }
       if (tasks_.empty() && !woken) return;

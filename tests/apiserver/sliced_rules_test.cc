@@ -3,16 +3,21 @@
 #include "apiserver/crontabs.h"
 #include "apiserver/read/compilations.h"
 #include "apiserver/server_fixture.h"
+#include "apiserver/shared_store.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace spillway::apiserver {
 
 namespace {
+
+using api::Json;
 
 /// An expression that costs more than one may: `depth` loops over `size` numbers inside each other.
 std::string dear_expression(int size, int depth) {
@@ -209,23 +214,69 @@ TEST(SlicedRules, ALongPolicyThatDoesNotCompileIsRefusedWithEachError) {
   EXPECT_EQ(server.get(kPoliciesPath + "/long").code, 404);
 }
 
-/// A write waits for the compilations that had begun before it, and for none that begins later.
-TEST(SlicedRules, AWriteWaitsForTheCompilationsBeforeIt) {
-  Compilations compilations;
+/// Compilations that a test ends.
+class OneAtATime : public ::testing::Test {
+ protected:
+  void add(const std::string& subject) {
+    compilations.add(subject, [this, subject](Compilations::Then ended) {
+      started.push_back(subject);
+      end = std::move(ended);
+    });
+  }
+
+  void end_and_turn() {
+    const std::size_t before = started.size();
+    std::exchange(end, nullptr)();
+    EXPECT_EQ(started.size(), before) << "the next one has a turn of its own";
+    timers.run_due(now.mono);
+  }
+
+  Now now{Instant(seconds(1)), WallTime(seconds(1))};
+  TimerQueue timers;
+  Compilations compilations{timers, now};
+  std::vector<std::string> started;
+  Compilations::Then end;
+};
+
+/// A write waits for the compilations that were added before it, and for none that is added later.
+TEST_F(OneAtATime, AWriteWaitsForTheCompilationsBeforeIt) {
   std::string done;
   compilations.when_done([&] { done += "a"; });
   EXPECT_EQ(done, "a") << "none runs";
-  const std::uint64_t first = compilations.begin();
+  add("first");
   compilations.when_done([&] { done += "b"; });
-  const std::uint64_t second = compilations.begin();
+  add("second");
   compilations.when_done([&] { done += "c"; });
-  const std::uint64_t third = compilations.begin();
-  compilations.end(second);
+  add("third");
+  EXPECT_EQ(started, std::vector<std::string>{"first"});
   EXPECT_EQ(done, "a");
-  compilations.end(first);
+  end_and_turn();
+  EXPECT_EQ(done, "ab");
+  end_and_turn();
   EXPECT_EQ(done, "abc");
-  compilations.end(third);
+  end_and_turn();
   EXPECT_EQ(done, "abc");
+  EXPECT_EQ(started, (std::vector<std::string>{"first", "second", "third"}));
+}
+
+/// However often an object changes, it waits once: its compilation begins with what it is then.
+TEST_F(OneAtATime, AnObjectWaitsOnce) {
+  add("long");
+  for (int i = 0; i < 100; ++i) {
+    add("long");
+    add("other");
+  }
+  EXPECT_EQ(compilations.waiting(), 2U);
+  std::string done;
+  compilations.when_done([&] { done += "w"; });
+  end_and_turn();
+  EXPECT_EQ(started, (std::vector<std::string>{"long", "long"})) << "it changed after its first one had begun";
+  end_and_turn();
+  EXPECT_EQ(done, "") << "its object may be the other one";
+  end_and_turn();
+  EXPECT_EQ(done, "w");
+  EXPECT_EQ(compilations.waiting(), 0U);
+  EXPECT_EQ(started.size(), 3U);
 }
 
 /// A short version that is written while a long one is compiled takes effect, and is not replaced when that ends.
@@ -259,23 +310,108 @@ TEST(SlicedRules, APolicyThatGoesMeanwhile) {
   EXPECT_EQ(refusal_of(server), "");
 }
 
-TEST(SlicedRules, LongMatchConditionsOfWebhooksAreCompiledInSlices) {
-  TestServer server;
+const std::string kWebhooksPath = kAdmissionGroup + "/validatingwebhookconfigurations";
+
+/// A configuration of a hundred webhooks for ConfigMaps; `or_else`: a condition with which they are asked.
+std::string many_webhooks(std::string_view or_else) {
   std::string webhooks;
   for (int i = 0; i < 100; ++i) {
     webhooks += fmt::format(R"({}{{"name":"w{}.example.com","sideEffects":"None","admissionReviewVersions":["v1"],
         "clientConfig":{{"url":"https://w.example.com"}},"rules":[{{"operations":["*"],"apiGroups":[""],"apiVersions":["*"],
-        "resources":["configmaps"]}}],"matchConditions":[{{"name":"c","expression":"object.metadata.name == 'x{}'"}}]}})",
-                            i == 0 ? "" : ",", i, i);
+        "resources":["configmaps"]}}],"matchConditions":[{{"name":"c","expression":"object.metadata.name == 'x{}' || {}"}}]}})",
+                            i == 0 ? "" : ",", i, i, or_else);
   }
-  const auto write = server.begin(api::Method::kPost, kAdmissionGroup + "/validatingwebhookconfigurations",
-                                  fmt::format(R"({{"metadata":{{"name":"w"}},"webhooks":[{}]}})", webhooks));
+  return fmt::format(R"({{"metadata":{{"name":"w"}},"webhooks":[{}]}})", webhooks);
+}
+
+TEST(SlicedRules, LongMatchConditionsOfWebhooksAreCompiledInSlices) {
+  TestServer server;
+  const auto write = server.begin(api::Method::kPost, kWebhooksPath, many_webhooks("false"));
   expect_others_are_served(server, *write);
   server.run_until_idle();
   ASSERT_TRUE(write->answered());
   EXPECT_EQ(write->response->status, 201) << write->response->body;
   EXPECT_EQ(server.post(kMaps, std::string(kAnyMap)).code, 201);
   EXPECT_TRUE(server.webhooks.asked.empty());
+}
+
+/// Policies that are stored at the start: compiled in slices, and no write passes before all of them are in effect. The
+/// last one that is compiled refuses it.
+TEST(SlicedRules, StoredPoliciesAreCompiledInSlicesAtTheStart) {
+  TestServer server;
+  for (const char* name : {"a", "b", "c"}) {
+    ASSERT_EQ(server.post(kPoliciesPath, long_policy(name, kManyValidations, "refused")).code, 201);
+  }
+  bind_policy(server, "c");
+  server.slices = 0;
+  server.begin_restart();
+  int refusals = 0;
+  std::shared_ptr<TestSink> write;
+  do {
+    if (++refusals == 10) {
+      const auto ready = server.begin(api::Method::kGet, "/readyz");
+      ASSERT_TRUE(ready->answered());
+      EXPECT_EQ(ready->response->status, 500);
+    }
+    write = server.begin(api::Method::kPost, kMaps + "?dryRun=All", std::string(kAnyMap));
+  } while (write->answered() && write->response->status == 503 && server.run_turn());
+  server.run_until_idle();
+  EXPECT_GT(server.slices, 27) << "nine for each of the three";
+  EXPECT_GT(refusals, 27) << "requests are answered in between";
+  ASSERT_TRUE(write->answered());
+  EXPECT_EQ(write->response->status, 422);
+  EXPECT_TRUE(write->response->body.contains("refused")) << write->response->body;
+}
+
+TEST(SlicedRules, StoredWebhooksAreCompiledInSlicesAtTheStart) {
+  TestServer server;
+  ASSERT_EQ(server.post(kWebhooksPath, many_webhooks("true")).code, 201);
+  server.slices = 0;
+  server.begin_restart();
+  int answers = 0;
+  while (server.run_turn()) {
+    const auto write = server.begin(api::Method::kPost, kMaps + "?dryRun=All", std::string(kAnyMap));
+    if (!write->answered()) break;
+    EXPECT_EQ(write->response->status, 503) << write->response->body;
+    ++answers;
+  }
+  server.run_until_idle();
+  EXPECT_GT(answers, 2);
+  EXPECT_FALSE(server.webhooks.asked.empty()) << "the write that was not refused waits for them";
+}
+
+/// Another server of the store writes a long policy again and again: its versions are not compiled beside each other.
+TEST(SlicedRules, ManyVersionsFromAnotherServerAreCompiledOnce) {
+  SharedServers all;
+  SharedServers::Server& a = all.add();
+  SharedServers::Server& b = all.add();
+  const auto write = [&](int version) {
+    Json policy = *api::parse_json(long_policy("p", kManyValidations, fmt::format("version {}", version)));
+    if (version == 0) return all.call(a, api::Method::kPost, kPoliciesPath, api::to_text(policy)).code;
+    const Answer last = all.call(a, api::Method::kGet, kPoliciesPath + "/p");
+    policy["metadata"]["resourceVersion"] = last.string_at({"metadata", "resourceVersion"});
+    return all.call(a, api::Method::kPut, kPoliciesPath + "/p", api::to_text(policy)).code;
+  };
+  ASSERT_EQ(all.call(a, api::Method::kPost, kAdmissionGroup + "/validatingadmissionpolicybindings",
+                     R"({"metadata":{"name":"p"},"spec":{"policyName":"p","validationActions":["Deny"]}})")
+                .code,
+            201);
+  b.view.late = true;
+  ASSERT_EQ(write(0), 201);
+  std::size_t before = b.wakeups;
+  b.view.deliver_all();
+  all.run_until_idle();
+  const std::size_t one = b.wakeups - before;
+  EXPECT_GT(one, 5U);
+  b.view.late = true;
+  for (int version = 1; version <= 20; ++version) ASSERT_EQ(write(version), 200);
+  before = b.wakeups;
+  b.view.deliver_all();
+  all.run_until_idle();
+  EXPECT_LE(b.wakeups - before, 2 * one + 2) << "the first one and the last one";
+  const Answer refused = all.call(b, api::Method::kPost, kMaps, std::string(kAnyMap));
+  EXPECT_EQ(refused.code, 422);
+  EXPECT_TRUE(refused.text.contains("version 20")) << refused.text;
 }
 
 /// An evaluation that has begun runs to its end when the server goes: its memory is given back, and nothing is called.

@@ -47,7 +47,7 @@ struct Core {
   }
 
   std::shared_ptr<HeldNames> held = std::make_shared<HeldNames>();
-  std::shared_ptr<Compilations> compilations = std::make_shared<Compilations>();
+  std::shared_ptr<Compilations> compilations = std::make_shared<Compilations>(timers, now);
   SlicedCalls* calls = nullptr;  // null: whatever clients make long runs in one piece
 
   /// Runs `work` in slices, then calls `then`, perhaps from inside.

@@ -1,7 +1,6 @@
 // Computations that clients can make long (rules and policies in the Common Expression Language), each in a fiber: the
 // first slice runs at once, the others between requests. Thread: loop. Bound: a computation belongs to a request that
-// has a seat (apiserver/flow), or compiles a written policy or webhook, whose writer waits for it in its seat; the
-// writes of other servers of a store are bounded by the seats there.
+// has a seat (apiserver/flow), or compiles a stored policy or webhook, one at a time (read/compilations.h).
 #pragma once
 
 #include "apiserver/resource/slice_queue.h"

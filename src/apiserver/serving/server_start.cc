@@ -28,6 +28,7 @@ constexpr auto kStepsOfStart = [] {
       kStores,
       kObservers,
       kCustomKinds,
+      kPolicies,
       kCollectors,
       kClusterObjects,
       kServing,
@@ -62,6 +63,8 @@ Next ServerStart::run(Step step) {
       return begin_observers();
     case Step::kCustomKinds:
       return await_custom_kinds();
+    case Step::kPolicies:
+      return await_policies();
     case Step::kCollectors:
       return begin_collectors();
     case Step::kClusterObjects:
@@ -91,6 +94,12 @@ Next ServerStart::begin_observers() {
 
 Next ServerStart::await_custom_kinds() {
   parts_.kinds.when_read([this] { resume(Next::kStep); });
+  return Next::kWait;
+}
+
+/// Every policy and webhook that a request or a write may meet is in effect before the first one.
+Next ServerStart::await_policies() {
+  parts_.core.compilations->when_done([this] { resume(Next::kStep); });
   return Next::kWait;
 }
 

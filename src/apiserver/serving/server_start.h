@@ -30,6 +30,7 @@ class ServerStart {
     kStores,          // load the stores into the cache
     kObservers,       // begin all parts that follow the cache and write nothing
     kCustomKinds,     // wait for the objects of custom kinds
+    kPolicies,        // wait until the stored policies and webhooks are compiled
     kCollectors,      // begin the collectors, if this server is the active one of its store
     kClusterObjects,  // create the objects of every cluster
     kServing,         // serve requests
@@ -60,6 +61,7 @@ class ServerStart {
   Next load_stores();
   Next begin_observers();
   Next await_custom_kinds();
+  Next await_policies();
   Next begin_collectors();
   Next create_objects();
   Next serve();

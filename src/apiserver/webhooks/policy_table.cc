@@ -29,14 +29,26 @@ bool PolicyTable::asks(const webhooks::Subject& subject) const {
 void PolicyTable::load() {
   policies_.clear();
   bindings_.clear();
-  for (const auto& [key, object] : stored_policies_.objects()) {
-    policies_[object->name] =
-        std::make_shared<const AdmissionPolicy>(admission_policies::policy_of(object->document()));
-  }
+  is_loading_ = true;
+  for (const auto& [key, object] : stored_policies_.objects()) compile(*object);
   for (const auto& [key, object] : stored_bindings_.objects()) {
-    bindings_[object->name] = std::make_shared<const PolicyBinding>(admission_policies::binding_of(object->document()));
+    compile_in_slices(core_, stored_bindings_, key, admission_policies::binding_of,
+                      [this, name = object->name](PolicyBinding binding) {
+                        bindings_[name] = std::make_shared<const PolicyBinding>(std::move(binding));
+                      });
   }
-  join();
+  core_.compilations->when_done([this] {
+    is_loading_ = false;
+    join();
+  });
+}
+
+void PolicyTable::compile(const StoredObject& policy) {
+  compile_in_slices(core_, stored_policies_, policy.key, admission_policies::policy_of,
+                    [this, name = policy.name](AdmissionPolicy compiled) {
+                      policies_[name] = std::make_shared<const AdmissionPolicy>(std::move(compiled));
+                      join();
+                    });
 }
 
 void PolicyTable::on_event(const ResourceCache& cache, const EventPtr& event) {
@@ -46,11 +58,7 @@ void PolicyTable::on_event(const ResourceCache& cache, const EventPtr& event) {
     if (!event->previous) return;
     is_policy ? policies_.erase(event->previous->name) : bindings_.erase(event->previous->name);
   } else if (is_policy) {
-    return compile_in_slices(core_, cache, event->object, admission_policies::policy_of,
-                             [this, name = event->object->name](AdmissionPolicy policy) {
-                               policies_[name] = std::make_shared<const AdmissionPolicy>(std::move(policy));
-                               join();
-                             });
+    return compile(*event->object);
   } else {
     bindings_[event->object->name] =
         std::make_shared<const PolicyBinding>(admission_policies::binding_of(event->object->document()));
@@ -59,6 +67,7 @@ void PolicyTable::on_event(const ResourceCache& cache, const EventPtr& event) {
 }
 
 void PolicyTable::join() {
+  if (is_loading_) return;
   auto list = std::make_shared<PolicyList>();
   std::map<std::string, std::vector<std::shared_ptr<const PolicyBinding>>> bound;
   for (const auto& [name, binding] : bindings_) bound[binding->policy].push_back(binding);

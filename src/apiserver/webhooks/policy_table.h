@@ -1,6 +1,7 @@
 // The admission policies of the cluster and their bindings, compiled: kept as they are written. A long policy takes
 // effect some turns of the loop after its commit, when it is compiled, and its write is answered then; until then its
-// former version is in effect. Thread: loop.
+// former version is in effect. Those that are stored at the start take effect together, when all are compiled; the
+// server serves no request before (serving/server_start.h). Thread: loop.
 #pragma once
 
 #include "apiserver/read/collector.h"
@@ -36,6 +37,8 @@ class PolicyTable final : public Collector {
   void act() override {}
 
  private:
+  /// Compiles the stored policy, which then takes effect.
+  void compile(const StoredObject& policy);
   void join();
 
   const Core& core_;
@@ -46,6 +49,7 @@ class PolicyTable final : public Collector {
   std::shared_ptr<const admission_policies::PolicyList> list_ =
       std::make_shared<const admission_policies::PolicyList>();
   std::uint64_t version_ = 0;
+  bool is_loading_ = false;  // objects that were stored at the start are being compiled
 };
 
 }  // namespace spillway::apiserver

@@ -18,27 +18,31 @@ WebhookTable::WebhookTable(Core& core)
                  &core.cache.of(core.registry.get("validatingwebhookconfigurations.admissionregistration.k8s.io"))}} {}
 
 void WebhookTable::load() {
+  is_loading_ = true;
   for (Phased& phased : phases_) {
     phased.by_configuration.clear();
-    for (const auto& [key, object] : phased.configurations->objects()) {
-      put(phased, object->name, webhooks_of(phased.phase, object->document()));
-    }
-    join(phased);
+    for (const auto& [key, object] : phased.configurations->objects()) compile(phased, *object);
   }
+  core_.compilations->when_done([this] {
+    is_loading_ = false;
+    for (Phased& phased : phases_) join(phased);
+  });
+}
+
+void WebhookTable::compile(Phased& phased, const StoredObject& configuration) {
+  compile_in_slices(
+      core_, *phased.configurations, configuration.key,
+      [phase = phased.phase](const api::Json& document) { return webhooks_of(phase, document); },
+      [this, &phased, name = configuration.name](std::vector<webhooks::Webhook> webhooks) {
+        put(phased, name, std::move(webhooks));
+        join(phased);
+      });
 }
 
 void WebhookTable::on_event(const ResourceCache& cache, const EventPtr& event) {
   const auto phased = std::ranges::find(phases_, &cache, &Phased::configurations);
   if (phased == phases_.end()) return;
-  if (event->object) {
-    return compile_in_slices(
-        core_, cache, event->object,
-        [phase = phased->phase](const api::Json& configuration) { return webhooks_of(phase, configuration); },
-        [this, phased = &*phased, name = event->object->name](std::vector<webhooks::Webhook> webhooks) {
-          put(*phased, name, std::move(webhooks));
-          join(*phased);
-        });
-  }
+  if (event->object) return compile(*phased, *event->object);
   if (event->previous) phased->by_configuration.erase(event->previous->name);
   join(*phased);
 }
@@ -52,6 +56,7 @@ void WebhookTable::put(Phased& phased, const std::string& configuration, std::ve
 }
 
 void WebhookTable::join(Phased& phased) {
+  if (is_loading_) return;
   auto all = std::make_shared<WebhookList>();
   for (const auto& [name, list] : phased.by_configuration) all->insert(all->end(), list.begin(), list.end());
   phased.all = std::move(all);

@@ -1,6 +1,8 @@
 // The admission webhooks of the cluster, ready to be called: updated with each write of a configuration. A
 // configuration with long match conditions takes effect some turns of the loop after its commit, when they are
-// compiled, and its write is answered then; until then its former version is in effect. Thread: loop.
+// compiled, and its write is answered then; until then its former version is in effect. Those that are stored at the
+// start take effect together, when all are compiled; the server serves no request before (serving/server_start.h).
+// Thread: loop.
 #pragma once
 
 #include "apiserver/read/collector.h"
@@ -47,6 +49,8 @@ class WebhookTable final : public Collector {
 
   const Phased& of(webhooks::Phase phase) const { return phases_[static_cast<std::size_t>(phase)]; }
 
+  /// Compiles the stored configuration, which then takes effect.
+  void compile(Phased& phased, const StoredObject& configuration);
   void put(Phased& phased, const std::string& configuration, std::vector<webhooks::Webhook> webhooks);
   void join(Phased& phased);
 
@@ -54,6 +58,7 @@ class WebhookTable final : public Collector {
   std::array<Phased, 2> phases_;
   bool empty_ = true;
   std::uint64_t version_ = 0;
+  bool is_loading_ = false;  // objects that were stored at the start are being compiled
 };
 
 }  // namespace spillway::apiserver
