@@ -119,7 +119,16 @@ class TakenNames final : public Cluster {
  public:
   explicit TakenNames(std::function<bool(std::string_view)> taken) : taken_(std::move(taken)) {}
 
-  std::optional<Json> find(std::string_view, std::string_view, std::string_view) const override { return {}; }
+  std::optional<Json> find(std::string_view, std::string_view, std::string_view) const override {
+    ++read;
+    return {};
+  }
+
+  std::optional<std::string> label(std::string_view, std::string_view, std::string_view name,
+                                   std::string_view) const override {
+    ++labels;
+    return foreign && foreign(name) ? std::optional<std::string>("") : std::nullopt;
+  }
 
   void visit(std::string_view plural, std::string_view, const std::function<bool(const Json&)>&) const override {
     ADD_FAILURE() << "every object of " << plural << " is read";
@@ -133,6 +142,9 @@ class TakenNames final : public Cluster {
   }
 
   mutable std::size_t asked = 0;
+  mutable std::size_t read = 0;
+  mutable std::size_t labels = 0;
+  std::function<bool(std::string_view)> foreign;  // an IPAddress of another program has the address
 
  private:
   std::function<bool(std::string_view)> taken_;
@@ -190,6 +202,32 @@ TEST(ServiceAddresses, AreFoundWithoutASearchOfTheRange) {
   const TakenNames cluster([](std::string_view name) { return name.back() % 2 == 0; });
   for (int i = 0; i < 20; ++i) allocated_service("u" + std::to_string(i), cluster);
   EXPECT_LT(cluster.asked, 20U * 60);
+}
+
+api::StatusResult<void> allocation(const std::string& uid, const Cluster& cluster) {
+  Json service = *api::parse_json(R"({"metadata":{"name":"s","namespace":"default"},"spec":{"ports":[{"port":80}]}})");
+  service["metadata"]["uid"] = uid;
+  std::vector<std::string> warnings;
+  const AdmissionRules rules;
+  return kinds::allocate(service, nullptr,
+                         {.cluster = cluster, .user = kAdmin, .now = {}, .warnings = warnings, .rules = rules});
+}
+
+/// However many addresses other programs hold, a Service passes a bounded number of them and reads none.
+TEST(ServiceAddresses, OfOtherProgramsArePassedUpToABound) {
+  TakenNames cluster([](std::string_view) { return false; });
+  cluster.foreign = [](std::string_view) { return true; };
+  const auto refused = allocation("u1", cluster);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, 500);
+  EXPECT_EQ(refused.error().message,
+            "failed to allocate a serviceIP: 16384 addresses of the range are held by IPAddresses of other programs; "
+            "try again, or name an address");
+  EXPECT_EQ(cluster.labels, 16'384U);
+  EXPECT_EQ(cluster.read, 0U);
+  cluster.foreign = [](std::string_view name) { return name.back() % 2 == 0; };
+  EXPECT_TRUE(allocation("u1", cluster)) << "the others are free";
+  EXPECT_EQ(cluster.read, 0U);
 }
 
 TEST(ServiceAddresses, HaveOneSpelling) {

@@ -37,11 +37,22 @@ std::string generated_name(const std::string& prefix, Rng& rng) {
 
 std::optional<api::Json> CachedCluster::find(std::string_view plural, std::string_view ns,
                                              std::string_view name) const {
+  const ObjectPtr found = object(plural, ns, name);
+  return found ? std::optional(found->document()) : std::nullopt;
+}
+
+ObjectPtr CachedCluster::object(std::string_view plural, std::string_view ns, std::string_view name) const {
   const Resource* resource = core_.registry.find_plural(plural);
-  if (resource == nullptr || !resource->stored()) return std::nullopt;
-  const ObjectPtr object = core_.cache.of(*resource).find(object_key(ns, name));
-  if (!object) return std::nullopt;
-  return object->document();
+  if (resource == nullptr || !resource->stored()) return nullptr;
+  return core_.cache.of(*resource).find(object_key(ns, name));
+}
+
+std::optional<std::string> CachedCluster::label(std::string_view plural, std::string_view ns, std::string_view name,
+                                                std::string_view key) const {
+  const ObjectPtr found = object(plural, ns, name);
+  if (!found) return std::nullopt;
+  const auto label = found->meta.labels.find(key);
+  return label == found->meta.labels.end() ? std::string() : label->second;
 }
 
 void CachedCluster::visit(std::string_view plural, std::string_view ns,

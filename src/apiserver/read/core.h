@@ -71,12 +71,17 @@ class CachedCluster final : public Cluster {
   explicit CachedCluster(Core& core) : core_(core) {}
 
   std::optional<api::Json> find(std::string_view plural, std::string_view ns, std::string_view name) const override;
+  std::optional<std::string> label(std::string_view plural, std::string_view ns, std::string_view name,
+                                   std::string_view key) const override;
   void visit(std::string_view plural, std::string_view ns,
              const std::function<bool(const api::Json&)>& visit) const override;
   bool is_held(std::string_view plural, std::string_view name) const override;
   bool is_reserved(std::string_view plural, std::string_view name, std::string_view but_for) const override;
 
  private:
+  /// null: there is no such object.
+  ObjectPtr object(std::string_view plural, std::string_view ns, std::string_view name) const;
+
   Core& core_;
 };
 

@@ -35,6 +35,9 @@ class Cluster {
   /// `plural` names the resource, with its group where it has one: "serviceaccounts",
   /// "priorityclasses.scheduling.k8s.io". `ns` is empty for cluster-scoped resources. nullopt: there is no such object.
   virtual std::optional<api::Json> find(std::string_view plural, std::string_view ns, std::string_view name) const = 0;
+  /// The value of a label of such an object; empty: it has no such label. Reads no document.
+  virtual std::optional<std::string> label(std::string_view plural, std::string_view ns, std::string_view name,
+                                           std::string_view key) const = 0;
   /// Every object of a resource, in key order, all namespaces when `ns` is empty; until `visit` returns false.
   virtual void visit(std::string_view plural, std::string_view ns,
                      const std::function<bool(const api::Json&)>& visit) const = 0;

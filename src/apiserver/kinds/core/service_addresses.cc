@@ -33,6 +33,8 @@ constexpr std::string_view kSingleStack = "SingleStack";
 constexpr std::string_view kRequireDualStack = "RequireDualStack";
 constexpr std::string_view kFamily = "IPv4";  // the only family of this cluster
 constexpr std::string_view kIpAddresses = "ipaddresses.networking.k8s.io";
+/// Addresses of other programs that a search for a free one passes, of about 1 µs each.
+constexpr std::size_t kForeignMax = 16'384;
 constexpr std::array<std::string_view, 3> kProtocols{"TCP", "UDP", "SCTP"};
 constexpr std::int64_t kFirstNodePort = 30000;
 constexpr std::int64_t kLastNodePort = 32767;
@@ -238,12 +240,15 @@ api::StatusResult<void> take_address(Json& service, const AdmissionContext& cont
                    fmt::format("failed to allocate IP {}: {}", text(spec, "clusterIP"), why));
     return api::invalid_status({"", "Service"}, service.string_at({"metadata", "name"}), errors);
   };
+  std::size_t foreign = 0;  // addresses that other programs hold
   const auto is_free = [&](std::uint64_t number) {
     const std::string address = address_at(number);
     const std::string name = ip_name(address);
     if (context.cluster.is_reserved("services", name, "") || context.cluster.is_held("services", name)) return false;
-    const auto object = context.cluster.find(kIpAddresses, "", address);
-    return !object || is_of_allocator(*object);
+    const auto manager = context.cluster.label(kIpAddresses, "", address, kIpManagerLabel);
+    if (!manager || *manager == kIpManager) return true;
+    ++foreign;
+    return false;
   };
   if (const auto asked = api::parse_ip(text(spec, "clusterIP"))) {
     const auto number = number_of(*asked);
@@ -262,9 +267,16 @@ api::StatusResult<void> take_address(Json& service, const AdmissionContext& cont
                              service.string_at({"metadata", "name"}) == "kubernetes";
   NumberSearch search = is_of_servers ? NumberSearch({.count = bands.count, .offset = 0}, 0)
                                       : NumberSearch(bands, start_of(service, "address"));
-  const auto chosen = search.find([&](auto number) { return (number != 0 || is_of_servers) && is_free(number); });
+  const auto chosen = search.find(
+      [&](auto number) { return ((number != 0 || is_of_servers) && is_free(number)) || foreign == kForeignMax; });
   if (!chosen) {
     return api::Status(make_error(ErrorCode::kInternalError, "failed to allocate a serviceIP: range is full"));
+  }
+  if (foreign == kForeignMax) {
+    return api::Status(make_error(ErrorCode::kInternalError,
+                                  "failed to allocate a serviceIP: {} addresses of the range are held by IPAddresses "
+                                  "of other programs; try again, or name an address",
+                                  kForeignMax));
   }
   spec["clusterIP"] = address_at(*chosen);
   spec["clusterIPs"] = Json::array({address_at(*chosen)});
