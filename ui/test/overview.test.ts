@@ -22,6 +22,18 @@ test('an overview reads as `spillway explain` prints it', () => {
   }
 });
 
+test('a Service looks at the pods of its namespace, an unplaced pod at the claims of its own', () => {
+  let looks = 0;
+  const watched = (metadata: object, more: object): object => ({ get metadata() { looks += 1; return metadata; }, ...more });
+  const many = [...Array(300).keys()];
+  const pods = many.map((i) => watched({ name: 'p', namespace: `n${i}`, labels: { a: 'b' } }, { spec: { volumes: [{ persistentVolumeClaim: { claimName: 'c' } }] } }));
+  const claims = many.map((i) => watched({ name: 'c', namespace: `n${i}` }, { status: { phase: 'Pending' } }));
+  const services = many.map((i) => watched({ name: 's', namespace: `n${i}` }, { spec: { selector: { a: 'b' } } }));
+  const overview = overviewOf({ nodes: [], pods, claims, services, classes: null, refusals: [], makers: [], standings: new Map(), hold: '' }, 0);
+  assert.equal(overview.total, 900);
+  assert.ok(looks < 900 * 40, `${looks} looks at 900 objects`);
+});
+
 test('objects without a status break nothing', () => {
   const overview = overviewOf({ nodes: [{ metadata: { name: 'n' } }], pods: [{ metadata: { name: 'p', namespace: 'd' } }], claims: [{ metadata: { name: 'c', namespace: 'd' } }],
     services: [{ metadata: { name: 's', namespace: 'd' } }], classes: null, refusals: [{ metadata: {} }], makers: [{ kind: 'ReplicaSet', metadata: { name: 'r' } }], standings: new Map(), hold: '' }, 0);

@@ -9,10 +9,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace spillway::outlook {
 
@@ -69,9 +73,25 @@ std::optional<Remark> remark_about(const api::Node& node) {
   return std::nullopt;
 }
 
+template <typename T>
+using ByNamespace = std::map<std::string_view, std::vector<T>>;
+
+template <typename T>
+const std::vector<T>& in_namespace(const ByNamespace<T>& objects, std::string_view ns) {
+  static const std::vector<T> kNone;
+  const auto found = objects.find(ns);
+  return found == objects.end() ? kNone : found->second;
+}
+
+/// Looks at each object once, and for a pod or Service at those of its namespace.
 class OverviewMaker {
  public:
-  OverviewMaker(const OverviewScene& scene, WallTime now) : scene_(scene), now_(now) {}
+  OverviewMaker(const OverviewScene& scene, WallTime now) : scene_(scene), now_(now) {
+    for (const PodPtr& pod : scene_.pods) {
+      if (!api::is_terminal(*pod)) pods_[pod->metadata.ns].push_back(pod);
+    }
+    for (const ClaimPtr& claim : scene_.claims) claims_[claim->metadata.ns].push_back(claim);
+  }
 
   Overview run() {
     if (!scene_.hold.empty()) {
@@ -144,11 +164,10 @@ class OverviewMaker {
     const api::OwnerReference* owner = api::controller_of(pod.metadata);
     std::string owner_text = owner == nullptr ? std::string() : fmt::format("{} {}", owner->kind, owner->name);
     if (!owner_text.empty()) {
-      const auto same = std::ranges::find_if(out_.concerns, [&](const Concern& each) {
-        return each.subject.ns == pod.metadata.ns && each.owner == owner_text && each.remark.code == remark->code;
-      });
-      if (same != out_.concerns.end()) {
-        ++same->more;
+      const auto [same, is_first] =
+          of_owners_.try_emplace({pod.metadata.ns, owner_text, remark->code}, out_.concerns.size());
+      if (!is_first) {
+        ++out_.concerns[same->second].more;
         return;
       }
     }
@@ -168,7 +187,7 @@ class OverviewMaker {
     const bool has_no_place = scheduled != nullptr && scheduled->status == "False" && scheduled->reason == kNoPlace;
     const Duration grace = has_no_place ? kPlaceGrace : kStartGrace;
     if (pod.metadata.creation_timestamp && now_ - *pod.metadata.creation_timestamp < grace) return std::nullopt;
-    if (const auto* claim = unbound_claim_of(pod, scene_.claims, scene_.classes)) {
+    if (const auto* claim = unbound_claim_of(pod, in_namespace(claims_, pod.metadata.ns), scene_.classes)) {
       return Remark{Code::kPodClaim, {{"claim", claim->metadata.name}}};
     }
     if (pod.spec.node_name.empty()) {
@@ -246,9 +265,8 @@ class OverviewMaker {
   void inspect_service(const api::Service& service) {
     if (!endpoints::has_selected_pods(service) || service.metadata.deletion_timestamp) return;
     std::vector<endpoints::PodPtr> pods;
-    for (const PodPtr& pod : scene_.pods) {
-      const bool is_near = pod->metadata.ns == service.metadata.ns && !api::is_terminal(*pod);
-      if (is_near && endpoints::selects(service, pod->metadata.labels)) pods.push_back(pod);
+    for (const PodPtr& pod : in_namespace(pods_, service.metadata.ns)) {
+      if (endpoints::selects(service, pod->metadata.labels)) pods.push_back(pod);
     }
     const ServiceScene scene{service, {}, std::move(pods), std::nullopt, std::nullopt};
     const Outlook outlook = explain_service(scene, now_);
@@ -262,6 +280,9 @@ class OverviewMaker {
 
   const OverviewScene& scene_;
   WallTime now_;
+  ByNamespace<PodPtr> pods_;  // pods that have not ended
+  ByNamespace<ClaimPtr> claims_;
+  std::map<std::tuple<std::string, std::string, Code>, std::size_t> of_owners_;  // entry of a namespace, owner, remark
   Overview out_;
 };
 

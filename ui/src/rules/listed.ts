@@ -3,7 +3,7 @@ import { kindOf, KINDS } from './kinds.ts';
 import { answerOf, subjectOf, subjectText, type Outlook, type State, type Subject } from './outlook.ts';
 import { podRemark, type Scene } from './overview.ts';
 import { claimInTheWay, explainClaim, explainJob, explainRollout, explainWorkload, lastRefusals } from './workloads.ts';
-import { ownerOf } from './pods.ts';
+import { grouped, namespaceOf, ownerOf } from './pods.ts';
 import { sentenceFor } from './remarks.ts';
 import { explainService } from './services.ts';
 
@@ -24,20 +24,16 @@ function podRow(pod: Any, scene: Scene, nowMs: number): Omit<Listed, 'subject'> 
   return { state: 'waits', sentence: pod.spec?.nodeName ? `it is starting${on}` : claimInTheWay(pod, scene.claims, scene.classes) ? 'it waits for a claim' : 'it waits for a node' };
 }
 
-const grouped = (pods: Any[], key: (pod: Any) => string): Map<string, Any[]> => {
-  const groups = new Map<string, Any[]>();
-  for (const pod of pods) { const list = groups.get(key(pod)); if (list === undefined) groups.set(key(pod), [pod]); else list.push(pod); }
-  return groups;
-};
-
 /** `workloads`: by kind, as far as they were read. */
 export function listObjects(scene: Scene, workloads: Map<string, Any[]>, nowMs: number): Listed[] {
   const byOwner = grouped(scene.pods, (pod) => String(ownerOf(pod)?.uid ?? ''));
-  const byPlace = grouped(scene.pods, (pod) => String(pod.metadata?.namespace ?? ''));
-  const setsOf = grouped(workloads.get('ReplicaSet') ?? [], (set) => String(set.metadata?.namespace ?? ''));
+  const byPlace = grouped(scene.pods, namespaceOf);
+  const setsOf = grouped(workloads.get('ReplicaSet') ?? [], namespaceOf);
+  const claimsOf = grouped(scene.claims, namespaceOf);
+  const near = (object: Any): Any[] => claimsOf.get(namespaceOf(object)) ?? [];
   const refusals = lastRefusals(scene.refusals);
   const nodes = new Set(scene.nodes.map((each) => String(each.metadata?.name)));
-  const rows: Listed[] = scene.pods.map((pod) => ({ subject: subjectOf('Pod', pod), ...podRow(pod, scene, nowMs) }));
+  const rows: Listed[] = scene.pods.map((pod) => ({ subject: subjectOf('Pod', pod), ...podRow(pod, { ...scene, claims: near(pod) }, nowMs) }));
   const add = (outlook: Outlook): void => {
     const lead = (outlook.lead ?? '').trim().replace(/^is /, '');
     rows.push({ subject: outlook.subject, state: outlook.state, sentence: `${lead === '' ? '' : `${lead}: `}${answerOf(outlook)}` });
@@ -48,7 +44,7 @@ export function listObjects(scene: Scene, workloads: Map<string, Any[]>, nowMs: 
       const refusal = refusals.get(String(object.metadata?.uid ?? '-')) ?? null;
       if (kind === 'Deployment') add(explainRollout(object, setsOf.get(object.metadata.namespace) ?? [], byPlace.get(object.metadata.namespace) ?? []));
       else if (kind === 'Job') add(explainJob(object, pods, refusal));
-      else add(explainWorkload({ kind, object, pods, claims: scene.claims, classes: scene.classes, refusal }));
+      else add(explainWorkload({ kind, object, pods, claims: near(object), classes: scene.classes, refusal }));
     }
   }
   for (const claim of scene.claims) add(explainClaim(claim, scene.classes, []));

@@ -3,7 +3,7 @@
 import type { Decision } from './decisions.ts';
 import { commandFor } from './kinds.ts';
 import { subjectText, type Subject } from './outlook.ts';
-import { conditionOf, containersRemark, given, isTerminal, ownerOf, whyFailed, whyNotReady } from './pods.ts';
+import { conditionOf, containersRemark, given, grouped, isTerminal, namespaceOf, ownerOf, whyFailed, whyNotReady } from './pods.ts';
 import { sentenceFor, type Facts, type Remark } from './remarks.ts';
 import { selects, selectsPods, selectorText } from './services.ts';
 import { claimInTheWay, lastRefusals, timeOf, unboundRemark } from './workloads.ts';
@@ -85,9 +85,10 @@ function claimRemark(claim: Any, scene: Scene): Remark | null {
   return remark.code === 'claim-first-consumer' ? null : remark;
 }
 
-function serviceRemark(service: Any, scene: Scene): Remark | null {
+/** `near`: the pods of its namespace. */
+function serviceRemark(service: Any, near: Any[]): Remark | null {
   if (!selectsPods(service) || service.metadata?.deletionTimestamp) return null;
-  const pods = scene.pods.filter((pod) => pod.metadata.namespace === service.metadata.namespace && !isTerminal(pod) && selects(service, pod));
+  const pods = near.filter((pod) => !isTerminal(pod) && selects(service, pod));
   if (pods.length === 0) return { code: 'service-no-match', facts: { selector: selectorText(service) } };
   const answers = service.spec?.publishNotReadyAddresses === true || pods.some((pod) => conditionOf(pod, 'Ready')?.status === 'True');
   return answers ? null : { code: 'service-none-ready', facts: { pods: pods.length } };
@@ -130,24 +131,28 @@ function refused(scene: Scene): { kind: string; object: Any; remark: Remark }[] 
 
 export function overviewOf(scene: Scene, nowMs: number, usual = 'default'): Overview {
   const concerns: (Concern & { words: string })[] = [];
+  const ofOwners = new Map<string, Concern>(); // by namespace, owner and code
+  const podsOf = grouped(scene.pods, namespaceOf);
+  const claimsOf = grouped(scene.claims, namespaceOf);
   const add = (kind: string, object: Any, remark: Remark | null, owner = ''): void => {
     if (remark === null) return;
     const subject = { kind, ns: String(object?.metadata?.namespace ?? ''), name: String(object?.metadata?.name ?? '') };
-    if (owner !== '') {
-      const same = concerns.find((each) => each.subject.ns === subject.ns && each.owner === owner && each.code === remark.code);
-      if (same !== undefined) { same.more += 1; return; }
-    }
-    concerns.push({ subject, code: remark.code, sentence: '', owner, more: 0, command: commandFor(subject, usual), words: sentenceFor(remark.code, remark.facts) });
+    const group = `${subject.ns}/${owner}/${remark.code}`;
+    const same = owner === '' ? undefined : ofOwners.get(group);
+    if (same !== undefined) { same.more += 1; return; }
+    const concern = { subject, code: remark.code, sentence: '', owner, more: 0, command: commandFor(subject, usual), words: sentenceFor(remark.code, remark.facts) };
+    concerns.push(concern);
+    if (owner !== '') ofOwners.set(group, concern);
   };
   if (scene.hold !== '') add('Cluster', null, { code: 'cluster-held', facts: { why: scene.hold } });
   for (const node of scene.nodes) add('Node', node, nodeRemark(node, scene));
   for (const pod of scene.pods) {
     const owner = ownerOf(pod);
-    add('Pod', pod, podRemark(pod, scene, nowMs), owner === undefined ? '' : `${owner.kind} ${owner.name}`);
+    add('Pod', pod, podRemark(pod, { ...scene, claims: claimsOf.get(namespaceOf(pod)) ?? [] }, nowMs), owner === undefined ? '' : `${owner.kind} ${owner.name}`);
   }
   for (const { kind, object, remark } of refused(scene)) add(kind, object, remark);
   for (const claim of scene.claims) add('PersistentVolumeClaim', claim, claimRemark(claim, scene));
-  for (const service of scene.services) add('Service', service, serviceRemark(service, scene));
+  for (const service of scene.services) add('Service', service, serviceRemark(service, podsOf.get(namespaceOf(service)) ?? []));
   return {
     nodes: scene.nodes.length,
     nodesReady: scene.nodes.filter((each) => conditionOf(each, 'Ready')?.status === 'True').length,

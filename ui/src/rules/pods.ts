@@ -48,6 +48,20 @@ export function containersRemark(pod: Any): Remark | null {
 }
 
 const joined = (reason: string, message: string): string => (message === '' ? reason : reason === '' ? message : `${reason}: ${message}`);
+/** Objects by a key, those of one key in their order. */
+export function grouped(objects: Any[], key: (object: Any) => string): Map<string, Any[]> {
+  const groups = new Map<string, Any[]>();
+  for (const object of objects) {
+    const name = key(object);
+    const list = groups.get(name);
+    if (list === undefined) groups.set(name, [object]);
+    else list.push(object);
+  }
+  return groups;
+}
+
+export const namespaceOf = (object: Any): string => String(object?.metadata?.namespace ?? '');
+
 export const conditionOf = (object: Any, type: string): Any => (object.status?.conditions ?? []).find((each: Any) => each.type === type);
 
 /** As src/policy/workloads/pod_complaint.cc says it. */
