@@ -117,6 +117,20 @@ TEST(PolicyTypeChecking, BeginsInATurnOfItsOwn) {
   EXPECT_EQ(status_of(server, "p"), R"({"observedGeneration":1,"typeChecking":{}})");
 }
 
+/// After a start each stored policy has a turn in which it is compiled, and one in which its check is due.
+TEST(PolicyTypeChecking, OneStoredPolicyInATurn) {
+  constexpr int kMany = 20;
+  TestServer server;
+  for (int i = 0; i < kMany; ++i) {
+    const std::string spec = typed_rule("*", "'pods'") + ",'validations':[{'expression':'true'}]";
+    ASSERT_EQ(server.post(kPolicies, policy(fmt::format("p{}", i), spec)).code, 201);
+  }
+  server.slices = 0;
+  server.restart();
+  EXPECT_GE(server.slices, 2 * kMany - 1) << "the first one is compiled in the turn of the load";
+  EXPECT_EQ(status_of(server, "p7"), R"({"observedGeneration":1,"typeChecking":{}})");
+}
+
 TEST(PolicyTypeChecking, QuantitiesAndParameters) {
   TestServer server;
   const std::string spec = typed_rule("", "'pods'") +

@@ -261,7 +261,7 @@ TEST_F(ManyAddresses, FollowChangesBetweenTheSlices) {
   ASSERT_FALSE(is_idle());
   deliver("services", fmt::format("default/s{}", kMany - 1), "");
   deliver("services", "default/s0", "");
-  deliver_address(999);  // of the last Service in the order of keys, which has not been read yet
+  deliver_address(999);  // the address of a Service that has not been read yet
   while (!is_idle()) turn();
   EXPECT_EQ(collector.writing(), 2U) << "the addresses of the two, of which one had been read, are removed";
 }

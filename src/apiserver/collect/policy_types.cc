@@ -43,7 +43,7 @@ PolicyTypes::PolicyTypes(Core& core, Writer& writer)
 
 void PolicyTypes::load() {
   due_.clear();
-  for (const auto& [name, policy] : policies_.objects()) add(*policy);
+  for (const auto& [name, policy] : policies_.objects()) due_.insert(policy->name);
 }
 
 void PolicyTypes::on_event(const ResourceCache& cache, const EventPtr& event) {
@@ -66,17 +66,19 @@ void PolicyTypes::act() {
   core_.timers.at(core_.now.mono, [this] { check_next(); });
 }
 
+/// One policy is read in a turn: after the start, all that are stored are due.
 void PolicyTypes::check_next() {
   is_checking_ = false;
-  while (acts() && !is_checking_ && !due_.empty()) {
-    const std::string name = *due_.begin();
-    due_.erase(due_.begin());
-    if (const ObjectPtr policy = policies_.find(name); policy && !policy->meta.deleting) check(*policy);
-  }
+  if (!acts() || due_.empty()) return;
+  const std::string name = *due_.begin();
+  due_.erase(due_.begin());
+  if (const ObjectPtr policy = policies_.find(name); policy && !policy->meta.deleting) check(*policy);
+  act();
 }
 
 void PolicyTypes::check(const StoredObject& policy) {
   const Json document = policy.document();
+  if (checked_generation(document) >= policy_generation(document)) return;
   auto check = std::make_shared<Check>(Check{.name = policy.name,
                                              .uid = policy.meta.uid,
                                              .generation = policy_generation(document),

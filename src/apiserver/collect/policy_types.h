@@ -1,9 +1,9 @@
 // status.typeChecking of ValidatingAdmissionPolicies: each new spec is checked once against the types of the kinds that
 // its rules name, as the controller `validatingadmissionpolicy-status` of kube-controller-manager does. Either finds
 // nothing to do after the other. A policy takes effect before it is checked, and whatever the warnings say.
-// Thread: loop. Bounds: one policy at a time; its expressions are checked in slices between requests. A check begins in
-// a turn of its own, because the turn in which a policy takes effect compiles it.
-// Source: Kubernetes docs, "Validating Admission Policy", type checking.
+// Thread: loop. Bounds: one policy at a time, read in a turn of its own, because the turn in which a policy takes
+// effect compiles it; its expressions are checked in slices between requests. Source: Kubernetes docs, "Validating
+// Admission Policy", type checking.
 #pragma once
 
 #include "apiserver/read/collector.h"
