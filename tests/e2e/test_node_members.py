@@ -121,6 +121,45 @@ class NodeMembers(unittest.TestCase):
                 return True
         return False
 
+    def test_a_new_certificate_is_used_and_a_broken_one_is_not(self):
+        certificate, key = make_certificate(self.folder)
+        port = self.started(f"tlsCertFile: {certificate}", f"tlsPrivateKeyFile: {key}")
+        served = lambda: ssl.get_server_certificate(("127.0.0.1", port)).split()
+        first = certificate.read_text()
+        self.assertEqual(served(), first.split())
+        certificate.write_text("no certificate")
+        wait_for("the refusal", lambda: "is not used" in self.log.read_text())
+        self.assertEqual(served(), first.split())
+        other = self.folder / "other"
+        other.mkdir()
+        for made, own in zip(make_certificate(other), (certificate, key), strict=True):
+            made.replace(own)
+        wait_for("the new certificate", lambda: served() == certificate.read_text().split())
+        self.assertNotEqual(certificate.read_text(), first)
+
+    def test_a_new_authority_of_clients_is_used(self):
+        own, _ = make_certificate(self.folder)  # signs nothing
+        authority = self.folder / "clients.crt"
+        authority.write_text(own.read_text())
+        port = self.started(f"authentication: {{x509: {{clientCAFile: {authority}}}}}")
+
+        def code():
+            node = Node(self.kubeconfig, port, "certificate")
+            with contextlib.closing(node):
+                return code_of(node, "/pods")[0]
+        self.assertEqual(code(), 401)
+        authority.write_text("")
+        wait_for("the refusal", lambda: "is not used" in self.log.read_text())
+        self.assertEqual(code(), 401)
+        authority.write_text((self.folder / "data/pki/ca.crt").read_text())
+        wait_for("the new authority", lambda: code() == 200)
+
+    def test_logs_of_the_node_can_be_turned_off(self):
+        node = Node(self.kubeconfig, self.started("enableSystemLogHandler: false"), "certificate")
+        self.addCleanup(node.close)
+        for path in ("/logs/", "/logs/messages", "/logs/?query=ssh"):
+            self.assertEqual(code_of(node, path), (405, "logs endpoint is disabled."), path)
+
     def test_the_port_that_answers_everyone(self):
         read_only_port = free_ports(1)[0]
         self.started(f"readOnlyPort: {read_only_port}")

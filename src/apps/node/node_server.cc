@@ -6,6 +6,7 @@
 #include "wire/server/authenticator.h"
 
 #include <utility>
+#include <vector>
 
 namespace spillway::apps {
 
@@ -29,28 +30,27 @@ agent::RequestGate::Caller caller_of(const api::Request& request, api::UserInfo 
 }
 
 /// The certificate of the configuration, or one that the node makes itself.
-Result<std::shared_ptr<const wire::TlsContext>> serving_context(const NodeServer::Options& options, WallTime now) {
-  if (options.certificate_file.empty())
-    return prepare_node_server(options.state_dir, options.address, options.tls, now);
+Result<wire::KeyPair> first_identity(const NodeServer::Options& options, WallTime now) {
+  if (options.certificate_file.empty()) return keep_node_certificate(options.state_dir, options.address, now);
   SPILLWAY_TRY(certificate, read_file(options.certificate_file));
   SPILLWAY_TRY(key, read_file(options.key_file));
-  return wire::TlsContext::make_server({.identity = {std::move(certificate), std::move(key)},
-                                        .client_authority_pem = options.tls.client_authority_pem,
-                                        .bounds = options.tls.bounds});
+  return wire::KeyPair{std::move(certificate), std::move(key)};
 }
 
 }  // namespace
 
 NodeServer::NodeServer(const NodeSite& site, client::Transport& transport, const Options& options)
     : loop_(site.loop),
+      log_(site.process.log()),
       fine_grained_(options.gate.fine_grained),
       debugging_(options.debugging),
       asks_for_certificate_(options.certificate_file.empty()),
       gate_({.node_name = options.node_name, .settings = options.gate},
             Rng(fnv1a64(options.node_name)).fork("request-gate")),
       driver_(loop_, gate_, transport),
-      keys_(options.node_name, options.address, options.tls,
-            [this](std::shared_ptr<const wire::TlsContext> tls) { http_->set_tls(std::move(tls)); }),
+      context_(options.tls),
+      keys_(options.node_name, options.address,
+            [this](wire::KeyPair identity) { return replace(context_.set_identity(std::move(identity))); }),
       certificate_(agent::CertificatePurpose::kServing, keys_, site.process.log(),
                    Rng(fnv1a64(options.node_name)).fork("serving-certificate")),
       certificate_driver_(loop_, certificate_, transport) {}
@@ -58,11 +58,12 @@ NodeServer::NodeServer(const NodeSite& site, client::Transport& transport, const
 Result<std::unique_ptr<NodeServer>> NodeServer::create(const NodeSite& site, client::Transport& transport,
                                                        const Options& options) {
   std::unique_ptr<NodeServer> server(new NodeServer(site, transport, options));  // NOLINT: private constructor
-  SPILLWAY_TRY(tls, serving_context(options, site.loop.now().wall));
+  SPILLWAY_TRY(identity, first_identity(options, site.loop.now().wall));
+  SPILLWAY_TRY_VOID(server->context_.set_identity(identity));
   wire::HttpServer::Options http;
   http.address = options.address;
   http.port = options.port;
-  http.tls = std::move(tls);
+  http.tls = server->context_.context();
   http.authenticator = std::make_shared<wire::Authenticator>(
       wire::Authenticator::Options{.tokens = {}, .verified = wire::Authenticator::Tokens::kHandler});
   http.limits = wire::HttpLimits::small();
@@ -75,9 +76,44 @@ Result<std::unique_ptr<NodeServer>> NodeServer::create(const NodeSite& site, cli
     error.message += "; --port chooses another port, --port 0 any free one (a second agent on a machine needs that)";
     return error;
   }
+  server->watch_files(options, identity);
   server->driver_.start();
   if (server->asks_for_certificate_) server->certificate_driver_.start();
   return server;
+}
+
+/// Gives the context to the connections that begin from now on, if it was replaced.
+Outcome NodeServer::replace(Outcome replaced) {
+  if (replaced) http_->set_tls(context_.context());
+  return replaced;
+}
+
+void NodeServer::watch_files(const Options& options, const wire::KeyPair& identity) {
+  if (!options.certificate_file.empty()) {
+    identity_files_.emplace(loop_, std::vector{options.certificate_file, options.key_file},
+                            host::WatchedFiles::Texts{identity.certificate_pem, identity.key_pem},
+                            [this, file = options.certificate_file](const host::WatchedFiles::Texts& texts) {
+                              report(file, texts[0] && texts[1]
+                                               ? replace(context_.set_identity({*texts[0], *texts[1]}))
+                                               : Outcome(texts[0] ? texts[1].error() : texts[0].error()));
+                            });
+  }
+  if (!options.client_authority_file.empty()) {
+    authority_file_.emplace(
+        loop_, std::vector{options.client_authority_file}, host::WatchedFiles::Texts{options.tls.client_authority_pem},
+        [this, file = options.client_authority_file](const host::WatchedFiles::Texts& texts) {
+          report(file, texts[0] ? replace(context_.set_client_authority(*texts[0])) : Outcome(texts[0].error()));
+        });
+  }
+}
+
+void NodeServer::report(const std::string& file, const Outcome& replaced) {
+  if (replaced) {
+    log_.info("a file of the node's server has changed, and is used", {{"file", file}});
+  } else {
+    log_.warning("a file of the node's server has changed, and is not used: what it had before stays in use",
+                 {{"file", file}, {"error", replaced.error().text()}});
+  }
 }
 
 wire::RequestHandler::Ticket NodeServer::on_request(wire::Incoming incoming, std::shared_ptr<api::ResponseSink> sink) {
@@ -142,6 +178,8 @@ void NodeServer::on_abandoned(Ticket ticket) {
 }
 
 void NodeServer::stop(runtime::Loop::Task done) {
+  identity_files_.reset();
+  authority_file_.reset();
   if (asks_for_certificate_) certificate_driver_.stop();
   driver_.stop();
   http_->stop(Duration::zero(), std::move(done));

@@ -221,6 +221,7 @@ Outcome open_server(const NodeSite& site, const NodePartOptions& options, NodeFa
                                              .tls = {std::move(authority_pem), std::move(bounds)},
                                              .certificate_file = certificate_file,
                                              .key_file = key_file,
+                                             .client_authority_file = facts.setup.gate.client_authority_file,
                                              .debugging = debugging}));
     node.server = std::move(server);
     agent_options.daemon_port = node.server->port();

@@ -65,12 +65,11 @@ Result<ProcessCertificate> prepare_process_server(const ProcessCertificateOption
   return certificate;
 }
 
-NodeServingKeys::NodeServingKeys(const std::string& node_name, const std::string& address, NodeTls tls, Use use)
+NodeServingKeys::NodeServingKeys(const std::string& node_name, const std::string& address, Use use)
     : wanted_{.use = CertificateRequest::Use::kServer,
               .common_name = std::string(api::kNodeUserPrefix) + node_name,
               .organizations = {std::string(api::kNodesGroup)},
               .hosts = {node_name, address}},
-      tls_(std::move(tls)),
       use_(std::move(use)) {}
 
 Result<std::string> NodeServingKeys::make_request() {
@@ -80,26 +79,19 @@ Result<std::string> NodeServingKeys::make_request() {
 }
 
 Result<WallTime> NodeServingKeys::install(const std::string& certificate_pem) {
-  const wire::KeyPair pair{certificate_pem, key_pem_};
+  wire::KeyPair pair{certificate_pem, key_pem_};
   SPILLWAY_TRY(end, wire::end_of(pair));
-  SPILLWAY_TRY(context,
-               wire::TlsContext::make_server(
-                   {.identity = pair, .client_authority_pem = tls_.client_authority_pem, .bounds = tls_.bounds}));
-  use_(std::move(context));
+  SPILLWAY_TRY_VOID(use_(std::move(pair)));
   return end;
 }
 
-Result<std::shared_ptr<const wire::TlsContext>> prepare_node_server(const std::string& state_dir,
-                                                                    const std::string& address, const NodeTls& tls,
-                                                                    WallTime now) {
+Result<wire::KeyPair> keep_node_certificate(const std::string& state_dir, const std::string& address, WallTime now) {
   SPILLWAY_TRY(authority, wire::CertificateAuthority::open(state_dir + "/pki", now));
   const CertificateRequest serving{.use = CertificateRequest::Use::kServer,
                                    .common_name = host_name(),
                                    .organizations = {},
                                    .hosts = {address, "localhost", host_name()}};
-  SPILLWAY_TRY(identity, authority.keep("kubelet", serving, now));
-  return wire::TlsContext::make_server(
-      {.identity = std::move(identity), .client_authority_pem = tls.client_authority_pem, .bounds = tls.bounds});
+  return authority.keep("kubelet", serving, now);
 }
 
 }  // namespace spillway::apps

@@ -17,34 +17,25 @@
 
 namespace spillway::apps {
 
-/// The properties of a node's HTTPS server that all its certificates share.
-struct NodeTls {
-  std::string client_authority_pem;  // authority of the trusted client certificates; empty: none are accepted
-  wire::TlsBounds bounds = {};
-};
-
 /// Keys of a node's HTTPS server, in memory only: a restarted agent requests a new certificate.
 class NodeServingKeys final : public agent::CertificateKeys {
  public:
-  using Use = std::function<void(std::shared_ptr<const wire::TlsContext>)>;
+  using Use = std::function<Outcome(wire::KeyPair)>;
 
   /// `use` is given the certificate to serve with from then on.
-  NodeServingKeys(const std::string& node_name, const std::string& address, NodeTls tls, Use use);
+  NodeServingKeys(const std::string& node_name, const std::string& address, Use use);
 
   Result<std::string> make_request() override;
   Result<WallTime> install(const std::string& certificate_pem) override;
 
  private:
   wire::CertificateRequest wanted_;
-  NodeTls tls_;
   Use use_;
   std::string key_pem_;  // key of the last request
 };
 
-/// TLS of the HTTPS server of an agent: its own certificate under STATE_DIR/pki, clients of the given authority.
-Result<std::shared_ptr<const wire::TlsContext>> prepare_node_server(const std::string& state_dir,
-                                                                    const std::string& address, const NodeTls& tls,
-                                                                    WallTime now);
+/// The certificate that an agent makes for its HTTPS server, under STATE_DIR/pki.
+Result<wire::KeyPair> keep_node_certificate(const std::string& state_dir, const std::string& address, WallTime now);
 
 struct ProcessCertificate {
   std::shared_ptr<const wire::TlsContext> context;
