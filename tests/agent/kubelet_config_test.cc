@@ -103,6 +103,34 @@ TEST(KubeletConfig, SaysThePaceOfPulls) {
   EXPECT_EQ(pace(R"({"registryBurst": -1})"), "registryBurst (--registry-burst) -1 must not be a negative number");
 }
 
+TEST(KubeletConfig, SaysHowMuchIsReservedForClasses) {
+  constexpr std::string_view kGate = R"("featureGates": {"QOSReserved": true})";
+  const auto percent = [&](std::string_view map, bool gate = true) {
+    const Json config =
+        effective(fmt::format(R"({{"qosReserved": {}{}}})", map, gate ? fmt::format(", {}", kGate) : ""));
+    const Outcome checked = check_resources(config);
+    if (!checked) return checked.error().message;
+    const auto made = reserved_memory_percent(config);
+    return made ? fmt::format("{}", *made) : "nothing";
+  };
+  EXPECT_EQ(percent("{}"), "nothing");
+  EXPECT_EQ(percent(R"({"memory": "50%"})"), "50");
+  EXPECT_EQ(percent(R"({"memory": "0%"})"), "0");
+  EXPECT_EQ(percent(R"({"memory": "100%%"})"), "100") << "as upstream trims";
+  EXPECT_EQ(percent(R"({"memory": "50%"})", false), "nothing") << "an alpha feature";
+  const std::string failed = "--qos-reserved value failed to parse: ";
+  const std::string memory = failed + R"(failed to parse percentage "{}" for "memory" resource: )";
+  EXPECT_EQ(percent(R"({"cpu": "50%"})"), failed + R"(cannot reserve "cpu" resource)");
+  EXPECT_EQ(percent(R"({"memory": "1Gi"})", false),
+            fmt::format(fmt::runtime(memory + "percentage expected, got '{}'"), "1Gi", "1Gi"));
+  EXPECT_EQ(percent(R"({"memory": "x%"})"),
+            fmt::format(fmt::runtime(memory + "invalid number in percentage '{}'"), "x%", "x%"));
+  for (const char* text : {"-1%", "101%"}) {
+    EXPECT_EQ(percent(fmt::format(R"({{"memory": "{}"}})", text)),
+              fmt::format(fmt::runtime(memory + "percentage must be between 0 and 100"), text));
+  }
+}
+
 TEST(KubeletConfig, SaysTheLongestWaitBetweenRestarts) {
   const auto longest = [](std::string_view members) {
     const auto made = restart_delay_max(effective(members));
@@ -169,6 +197,7 @@ TEST(KubeletConfig, HasTheFeaturesOfTheVersionThatItFollows) {
   EXPECT_EQ(options->group_policies, SupplementalGroupPolicies::kOn);
   EXPECT_EQ(gate_of(effective("{}"))->fine_grained, FineGrained::kOn);
   EXPECT_FALSE(is_gate_on(effective("{}"), kMemoryQosGate));
+  EXPECT_FALSE(is_gate_on(effective("{}"), kQosReservedGate));
   EXPECT_TRUE(errors(R"({"featureGates": {"KubeletPSI": true}})").empty());
   EXPECT_EQ(errors(R"({"featureGates": {"KubeletPSI": false}})"),
             std::vector<std::string>{"k.yaml: featureGates[KubeletPSI]: cannot set feature gate KubeletPSI to false, "

@@ -97,7 +97,7 @@ constexpr auto kFields = std::to_array<ConfigField>({
     {"port", FieldType::kInteger, Effect::kHere, R"(10250)"},
     {"protectKernelDefaults", FieldType::kBool, Effect::kHere, ""},
     {"providerID", FieldType::kString, Effect::kHere, ""},
-    {"qosReserved", FieldType::kTextMap, Effect::kNone, ""},
+    {"qosReserved", FieldType::kTextMap, Effect::kHere, ""},
     {"readOnlyPort", FieldType::kInteger, Effect::kHere, ""},
     {"registerNode", FieldType::kBool, Effect::kHere, R"(true)"},
     {"registerWithTaints", FieldType::kTaints, Effect::kHere, ""},
@@ -159,6 +159,7 @@ const FeatureGate* find_gate(std::string_view name) {
       {.name = kGroupsGate, .by_default = true, .locked = true},
       {.name = kMemoryQosGate},
       {.name = kNodeLogQueryGate, .by_default = true, .locked = true},
+      {.name = kQosReservedGate},
       {.name = kPressureGate, .by_default = true, .locked = true},
   });
   const auto* const found = std::ranges::find(kGates, name, &FeatureGate::name);

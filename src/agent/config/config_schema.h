@@ -44,6 +44,7 @@ inline constexpr std::string_view kFineGrainedGate = "KubeletFineGrainedAuthz";
 inline constexpr std::string_view kGroupsGate = "SupplementalGroupsPolicy";
 inline constexpr std::string_view kMemoryQosGate = "MemoryQoS";
 inline constexpr std::string_view kNodeLogQueryGate = "NodeLogQuery";
+inline constexpr std::string_view kQosReservedGate = "QOSReserved";
 inline constexpr std::string_view kPressureGate = "KubeletPSI";
 
 struct FeatureGate {

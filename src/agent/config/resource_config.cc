@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -35,11 +36,41 @@ Outcome check_reserved(const api::Json& effective, std::string_view key) {
   return {};
 }
 
+/// "50%": a whole number from 0 to 100. Errors as upstream has them.
+Result<std::int64_t> parse_percentage(std::string_view text) {
+  if (!text.ends_with('%')) return make_error(ErrorCode::kInvalid, "percentage expected, got '{}'", text);
+  std::string_view digits = text.substr(0, text.find_last_not_of('%') + 1);
+  if (digits.starts_with('+')) digits.remove_prefix(1);
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc{} || end != digits.data() + digits.size())
+    return make_error(ErrorCode::kInvalid, "invalid number in percentage '{}'", text);
+  if (value < 0 || value > 100) return make_error(ErrorCode::kInvalid, "percentage must be between 0 and 100");
+  return value;
+}
+
+Outcome check_qos_reserved(const api::Json& effective) {
+  const api::Json* reserved = effective.find("qosReserved");
+  if (reserved == nullptr || !reserved->is_object()) return {};
+  for (const auto& [resource, share] : *reserved->if_object()) {
+    const std::string at = fmt::format("qosReserved[{}]", resource);
+    if (resource != "memory")
+      return invalid(at, "--qos-reserved value failed to parse: cannot reserve \"{}\" resource", resource);
+    const std::string_view text = share.string_at({});
+    if (const auto percent = parse_percentage(text); !percent)
+      return invalid(at,
+                     "--qos-reserved value failed to parse: failed to parse percentage \"{}\" for \"{}\" resource: {}",
+                     text, resource, percent.error().message);
+  }
+  return {};
+}
+
 }  // namespace
 
 Outcome check_resources(const api::Json& effective) {
   for (const std::string_view key : {"kubeReserved", "systemReserved"})
     SPILLWAY_TRY_VOID(check_reserved(effective, key));
+  SPILLWAY_TRY_VOID(check_qos_reserved(effective));
   const Duration period = period_in(effective);
   const std::string text = api::format_duration(period);
   if (period != kPeriod && period != Duration{} && !is_gate_on(effective, kCpuPeriodGate))
@@ -64,6 +95,12 @@ std::int64_t cpu_period_micros(const api::Json& effective) {
   const Duration period = period_in(effective);
   const bool is_custom = period != Duration{} && is_gate_on(effective, kCpuPeriodGate);
   return std::chrono::duration_cast<std::chrono::microseconds>(is_custom ? period : kPeriod).count();
+}
+
+std::optional<std::int64_t> reserved_memory_percent(const api::Json& effective) {
+  if (!is_gate_on(effective, kQosReservedGate)) return std::nullopt;
+  const auto percent = parse_percentage(effective.string_at({"qosReserved", "memory"}));
+  return percent ? std::optional(*percent) : std::nullopt;
 }
 
 Result<Duration> restart_delay_max(const api::Json& effective) {

@@ -7,6 +7,7 @@
 #include "base/time.h"
 
 #include <cstdint>
+#include <optional>
 
 namespace spillway::agent {
 
@@ -19,6 +20,8 @@ std::int64_t cpu_period_micros(const api::Json& effective);
 /// crashLoopBackOff.maxContainerRestartPeriod: the longest wait of a container that ends again and again. 5m by
 /// default; kInvalid, in upstream's words: out of range, or without the gate KubeletCrashLoopBackOffMax.
 Result<Duration> restart_delay_max(const api::Json& effective);
+/// qosReserved.memory in percent; nullopt: nothing is reserved, or the gate QOSReserved is off.
+std::optional<std::int64_t> reserved_memory_percent(const api::Json& effective);
 /// memoryThrottlingFactor, 0.9 by default.
 double memory_throttling_factor(const api::Json& effective);
 

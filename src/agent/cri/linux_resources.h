@@ -25,6 +25,12 @@ struct MemoryQos {
   std::optional<std::int64_t> allocatable = {};  // the node's, in bytes; the limit of containers without one
 };
 
+/// Gate QOSReserved: memory that lower classes of pods leave to higher ones.
+struct QosReserve {
+  std::int64_t percent = 0;  // share of what the higher classes request
+  Bytes allocatable;         // the node's memory without reservations
+};
+
 /// Facts about the machine and its configuration.
 struct ResourceFacts {
   bool cgroup_v2 = true;
@@ -39,6 +45,7 @@ struct ResourceFacts {
   std::vector<std::string> huge_page_sizes;        // sizes that the machine has: "2MB", "1GB"
   std::vector<std::int64_t> huge_page_bytes = {};  // sizes that cgroups limit
   std::optional<MemoryQos> memory_qos = {};
+  std::optional<QosReserve> qos_reserve = {};
 };
 
 api::Json container_resources(const api::Pod& pod, const api::Container& container, const ResourceFacts& facts);

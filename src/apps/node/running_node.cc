@@ -289,6 +289,8 @@ agent::ResourceFacts resource_facts(const NodeFacts& facts, const RunningNode& n
                        .page_size = ::sysconf(_SC_PAGESIZE),
                        .allocatable = allocatable_memory(facts)};
   }
+  if (const auto percent = agent::reserved_memory_percent(configuration))
+    made.qos_reserve = {.percent = *percent, .allocatable = Bytes{allocatable_memory(facts)}};
   host::read_machine_resources(node.slice->kubepods(), made);
   return made;
 }

@@ -72,7 +72,7 @@ constexpr StockFlag kOtherKubeletFlags[] = {
     {"--minimum-container-ttl-duration", kCleanup},
     {"--pod-cidr", "the range of a node is in its object"},
     {"--pod-infra-container-image", "the container runtime says which image its sandboxes have"},
-    {"--qos-reserved", kNotYet},
+    {"--qos-reserved", "qosReserved of a configuration file sets it"},
     {"--rotate-certificates", "the certificate that --bootstrap-kubeconfig requested is always renewed"},
     {"--rotate-server-certificates", kNotYet},
     {"--runonce", "a kubelet refuses it too"},

@@ -141,6 +141,13 @@ std::optional<std::strong_ordering> compare_cpu_shares(const CgroupDir& cgroup, 
   return *present <=> (v2 ? cpu_weight_of(shares) : shares);
 }
 
+std::optional<Bytes> memory_used(const CgroupDir& cgroup) {
+  const bool v2 = cgroup.version() == CgroupVersion::kV2;
+  const auto text = cgroup.read(Controller::kMemory, v2 ? "memory.current" : "memory.usage_in_bytes");
+  const auto bytes = text ? number_in(*text) : std::nullopt;
+  return bytes ? std::optional(Bytes{*bytes}) : std::nullopt;
+}
+
 Outcome apply_limits(const CgroupDir& cgroup, const CgroupLimits& limits) {
   if (limits.memory) SPILLWAY_TRY_VOID(apply_memory(cgroup, *limits.memory, limits.swap));
   if (limits.memory_min && cgroup.version() == CgroupVersion::kV2)

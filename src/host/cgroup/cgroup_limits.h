@@ -59,6 +59,9 @@ std::optional<std::strong_ordering> compare_cpu_quota(const CgroupDir& cgroup, s
                                                       std::int64_t period_micros);
 std::optional<std::strong_ordering> compare_cpu_shares(const CgroupDir& cgroup, std::int64_t shares);
 
+/// Memory that the cgroup uses now, page cache included; nullopt: it cannot be read.
+std::optional<Bytes> memory_used(const CgroupDir& cgroup);
+
 /// Memory and pids limits must hold, so failing to set them is an error; so is setting a CPU quota where there is a cpu
 /// controller. Without one, CPU limits are left out. `swap` is set together with a memory limit, if the kernel supports
 /// it.

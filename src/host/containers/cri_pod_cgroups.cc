@@ -23,7 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kCgroupRemovalsMax = 100;
-constexpr int kLevels = 6;  // pod, class, kubepods, node, instance, "spillway"
+constexpr Duration kClassLimitsAgain = minutes(1);  // as upstream's updates
+constexpr int kLevels = 6;                          // pod, class, kubepods, node, instance, "spillway"
 
 std::vector<fs::path> folders_in(const fs::path& path) {
   std::vector<fs::path> found;
@@ -180,21 +181,31 @@ void CriPodCgroups::limit_group(const agent::LimitGroup& command) {
 void CriPodCgroups::update_class_limits() {
   std::vector<const agent::CreatePod*> commands;
   for (const auto& [uid, pod] : pods_.all()) commands.push_back(&pod.command);
+  bool again = false;
   for (const api::QosClass qos : {api::QosClass::kGuaranteed, api::QosClass::kBurstable, api::QosClass::kBestEffort})
-    limit_class(qos, class_limits(qos, commands, host_.options.resources));
+    again = limit_class(qos, class_limits(qos, commands, host_.options.resources)) || again;
+  if (!again || std::exchange(limits_again_, true)) return;
+  host_.loop.at(host_.loop.now().mono + kClassLimitsAgain, alive_.guard([this] {
+    limits_again_ = false;
+    update_class_limits();
+  }));
 }
 
-/// Weights and protected memory favour pods, and bound none: the next pod writes them again.
-void CriPodCgroups::limit_class(api::QosClass qos, const CgroupLimits& limits) {
+/// Weights and protected memory favour pods, and bound none: the next pod writes them again. True: the class uses more
+/// memory than its limit, which is what it uses until then.
+bool CriPodCgroups::limit_class(api::QosClass qos, CgroupLimits limits) {
   CgroupLimits& last = class_limits_[qos];
-  if (last == limits) return;
+  bool again = spare_used_memory(host_.slice.parent_of(qos), limits);
+  if (last == limits) return again;
   const Outcome written = apply_limits(host_.slice.parent_of(qos), limits);
   if (written) last = limits;
+  again = again || (!written && limits.memory);
   const auto unit = host_.slice.class_unit(qos);
-  if (host_.options.slices == nullptr || !unit) return;
+  if (host_.options.slices == nullptr || !unit) return again;
   host_.options.slices->limit(unit->name, limits, [log = host_.log, name = unit->name](const Outcome& limited) {
     if (!limited) log.warning("class of pods not weighed", {{"slice", name}, {"error", limited.error().text()}});
   });
+  return again;
 }
 
 std::function<void(const CgroupLimits& limits)> CriPodCgroups::limits_of_slice(const std::string& uid) const {

@@ -62,13 +62,14 @@ class CriPodCgroups {
   static std::shared_ptr<ContainerHandle> hold_process(const CgroupDir& cgroup, const std::string& name);
   void remove_directory(api::QosClass qos, const std::string& uid, int tries);
   void stop_slice(api::QosClass qos, const std::string& uid);
-  void limit_class(api::QosClass qos, const CgroupLimits& limits);
+  bool limit_class(api::QosClass qos, CgroupLimits limits);
 
   const CriHost& host_;
   CriPods& pods_;
   Listeners listeners_;
   std::map<api::QosClass, CgroupLimits> class_limits_;  // as they were last written
   std::size_t slices_stopping_ = 0;
+  bool limits_again_ = false;  // a class uses more than its limit: the limits are written again later
   Alive alive_;
 };
 

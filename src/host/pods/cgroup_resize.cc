@@ -1,7 +1,5 @@
 #include "host/pods/cgroup_resize.h"
 
-#include "host/kernel/kernel_file.h"
-
 #include <vector>
 
 namespace spillway::host {
@@ -9,13 +7,6 @@ namespace {
 
 using containers::GroupChange;
 using containers::ResizedResource;
-
-std::optional<Bytes> memory_used(const CgroupDir& cgroup) {
-  const bool v2 = cgroup.version() == CgroupVersion::kV2;
-  const auto text = cgroup.read(Controller::kMemory, v2 ? "memory.current" : "memory.usage_in_bytes");
-  const auto bytes = text ? parse_number(*text) : std::nullopt;
-  return bytes ? std::optional(Bytes{static_cast<std::int64_t>(*bytes)}) : std::nullopt;
-}
 
 /// A limit that is as much more or less than the wanted one as the present one.
 template <typename Amount>

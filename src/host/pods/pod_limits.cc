@@ -1,12 +1,30 @@
 #include "host/pods/pod_limits.h"
 
+#include "policy/cgroups/qos_reserve.h"
+
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 
 namespace spillway::host {
 namespace {
 
 bool protects_memory(const agent::ResourceFacts& facts) {
   return facts.cgroup_v2 && facts.memory_qos.has_value();
+}
+
+/// Memory that the class may use besides what higher classes have reserved.
+std::optional<Bytes> unreserved_memory(api::QosClass qos, std::span<const agent::CreatePod* const> pods,
+                                       const agent::QosReserve& reserve) {
+  cgroups::RequestedMemory requested;
+  for (const agent::CreatePod* each : pods) {
+    if (!each->definition || each->qos == api::QosClass::kBestEffort) continue;
+    Bytes& sum = each->qos == api::QosClass::kGuaranteed ? requested.guaranteed : requested.burstable;
+    sum += agent::protected_memory(*each->definition).value_or(Bytes());
+  }
+  const auto limits = cgroups::class_memory(reserve.allocatable, requested, reserve.percent);
+  if (!limits || qos == api::QosClass::kGuaranteed) return std::nullopt;
+  return qos == api::QosClass::kBurstable ? limits->burstable : limits->best_effort;
 }
 
 }  // namespace
@@ -49,12 +67,24 @@ CgroupLimits class_limits(api::QosClass qos, std::span<const agent::CreatePod* c
   }
   if (!all) limits.cpu_shares = cpu_shares_of(qos == api::QosClass::kBestEffort ? 0 : milli);
   if (protects_memory(facts) && qos != api::QosClass::kBestEffort) limits.memory_min = protected_bytes;
+  if (facts.qos_reserve) {
+    limits.memory = unreserved_memory(qos, pods, *facts.qos_reserve);
+    limits.swap = Swap::kLeftAsItIs;
+  }
   return limits;
 }
 
 bool owns_cpus_or_memory(const agent::StartContainer& command) {
   const agent::Cpuset& set = command.cpuset;
   return !set.memory_nodes.empty() || (!set.shares && !set.cpus.empty());
+}
+
+bool spare_used_memory(const CgroupDir& cgroup, CgroupLimits& limits) {
+  if (!limits.memory) return false;
+  const std::optional<Bytes> used = memory_used(cgroup);
+  if (!used || *used <= *limits.memory) return false;
+  limits.memory = used;
+  return true;
 }
 
 }  // namespace spillway::host
