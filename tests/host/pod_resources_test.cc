@@ -3,6 +3,7 @@
 #include "host/devices/pod_resources.h"
 
 #include "host/devices/pod_resources.grpc.pb.h"
+#include "host/devices/pod_resources_v1alpha1.grpc.pb.h"
 #include "support/patience.h"
 
 #include <grpcpp/grpcpp.h>
@@ -32,8 +33,10 @@ class PodResourcesTest : public ::testing::Test {
                                      {.calls_per_second = 0.0001F, .calls_at_once = kAtOnce}, telemetry::Log());
     EXPECT_TRUE(made) << made.error().text();
     node_ = std::move(*made);
-    client_ = v1::PodResourcesLister::NewStub(
-        grpc::CreateChannel("unix:" + folder_ + "/pod-resources/kubelet.sock", grpc::InsecureChannelCredentials()));
+    const auto channel =
+        grpc::CreateChannel("unix:" + folder_ + "/pod-resources/kubelet.sock", grpc::InsecureChannelCredentials());
+    client_ = v1::PodResourcesLister::NewStub(channel);
+    old_client_ = v1alpha1::PodResourcesLister::NewStub(channel);
   }
 
   ~PodResourcesTest() override { fs::remove_all(folder_); }
@@ -59,6 +62,7 @@ class PodResourcesTest : public ::testing::Test {
   agent::HeldParts all_;
   std::unique_ptr<PodResources> node_;
   std::unique_ptr<v1::PodResourcesLister::Stub> client_;
+  std::unique_ptr<v1alpha1::PodResourcesLister::Stub> old_client_;
 };
 
 TEST_F(PodResourcesTest, NameWhatContainersHold) {
@@ -82,6 +86,24 @@ TEST_F(PodResourcesTest, NameWhatContainersHold) {
   EXPECT_EQ(container.cpu_ids(1), 3);
   EXPECT_EQ(container.memory(0).size(), 4U << 20);
   EXPECT_EQ(container.memory(0).topology().nodes(0).id(), 1);
+}
+
+TEST_F(PodResourcesTest, OfOldClientsAreDevicesAlone) {
+  held_ = {{.ns = "shop",
+            .name = "train",
+            .containers = {{"main",
+                            {.devices = {{"example.com/gpu", "gpu0", {0, 1}}, {"example.com/gpu", "gpu1", {}}},
+                             .cpus = {2, 3},
+                             .memory = {}}}}}};
+  v1alpha1::ListPodResourcesResponse list;
+  ASSERT_TRUE(ask([&](auto* context) { return old_client_->List(context, {}, &list); }).ok());
+  ASSERT_EQ(list.pod_resources_size(), 1);
+  EXPECT_EQ(list.pod_resources(0).namespace_() + "/" + list.pod_resources(0).name(), "shop/train");
+  ASSERT_EQ(list.pod_resources(0).containers_size(), 1);
+  const v1alpha1::ContainerResources& container = list.pod_resources(0).containers(0);
+  ASSERT_EQ(container.devices_size(), 3) << "a device of two nodes is named for each";
+  EXPECT_EQ(container.devices(1).resource_name() + " " + container.devices(1).device_ids(0), "example.com/gpu gpu0");
+  EXPECT_EQ(container.devices(2).device_ids(0), "gpu1");
 }
 
 TEST_F(PodResourcesTest, NameWhatContainersCanHold) {

@@ -5,6 +5,7 @@
 #include "base/unique_fd.h"
 #include "host/devices/plugin_directory.h"
 #include "host/devices/pod_resources.grpc.pb.h"
+#include "host/devices/pod_resources_v1alpha1.grpc.pb.h"
 #include "host/kernel/kernel_file.h"
 
 #include <grpc/support/log.h>
@@ -32,9 +33,9 @@ void add_nodes(const std::vector<std::int64_t>& nodes, v1::TopologyInfo& topolog
   for (const std::int64_t node : nodes) topology.add_nodes()->set_id(node);
 }
 
-/// A device with several NUMA nodes is named once for each of them, as upstream does.
-template <typename Devices>
-void add_devices(const std::vector<agent::HeldDevice>& devices, Devices& list) {
+/// A device with several NUMA nodes is named once for each of them, as upstream does. `add_node` writes the node.
+template <typename Devices, typename AddNode>
+void add_devices(const std::vector<agent::HeldDevice>& devices, Devices& list, AddNode add_node) {
   const auto add = [&list](const agent::HeldDevice& device) {
     auto* made = list.Add();
     made->set_resource_name(device.resource);
@@ -43,14 +44,15 @@ void add_devices(const std::vector<agent::HeldDevice>& devices, Devices& list) {
   };
   for (const agent::HeldDevice& each : devices) {
     if (each.numa_nodes.empty()) add(each);
-    for (const std::int64_t node : each.numa_nodes) add_nodes({node}, *add(each)->mutable_topology());
+    for (const std::int64_t node : each.numa_nodes) add_node(node, *add(each));
   }
 }
 
 /// The members that an answer about a container and one about the node share.
 template <typename Message>
 void add_parts(const agent::HeldParts& parts, Message& message) {
-  add_devices(parts.devices, *message.mutable_devices());
+  add_devices(parts.devices, *message.mutable_devices(),
+              [](std::int64_t node, v1::ContainerDevices& device) { add_nodes({node}, *device.mutable_topology()); });
   for (const std::int64_t cpu : parts.cpus) message.add_cpu_ids(cpu);
   for (const agent::HeldMemory& each : parts.memory) {
     auto* made = message.add_memory();
@@ -117,6 +119,33 @@ class Questions {
   bool ended_ = false;
 };
 
+/// Both versions of the API share one pace.
+grpc::ServerUnaryReactor* answer(const std::shared_ptr<Questions>& questions, grpc::CallbackServerContext* context,
+                                 Questions::Fill fill) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  if (!questions->may_ask()) {
+    reactor->Finish(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "rejected by rate limit"));
+  } else {
+    Questions::ask(questions, reactor, std::move(fill));
+  }
+  return reactor;
+}
+
+/// Lists pods with their containers; `add_held` writes the resources of one.
+template <typename List, typename AddHeld>
+void add_pods(const std::vector<agent::PodParts>& pods, List& list, AddHeld add_held) {
+  for (const agent::PodParts& pod : pods) {
+    auto* made = list.add_pod_resources();
+    made->set_name(pod.name);
+    made->set_namespace_(pod.ns);
+    for (const agent::ContainerParts& container : pod.containers) {
+      auto* held = made->add_containers();
+      held->set_name(container.name);
+      add_held(container.held, *held);
+    }
+  }
+}
+
 /// Thread: gRPC's.
 class ListerService final : public v1::PodResourcesLister::CallbackService {
  public:
@@ -125,24 +154,16 @@ class ListerService final : public v1::PodResourcesLister::CallbackService {
 
   grpc::ServerUnaryReactor* List(grpc::CallbackServerContext* context, const v1::ListPodResourcesRequest*,
                                  v1::ListPodResourcesResponse* response) override {
-    return answer(context, [this, response] {
-      for (const agent::PodParts& pod : source_.held()) {
-        v1::PodResources* made = response->add_pod_resources();
-        made->set_name(pod.name);
-        made->set_namespace_(pod.ns);
-        for (const agent::ContainerParts& container : pod.containers) {
-          v1::ContainerResources* held = made->add_containers();
-          held->set_name(container.name);
-          add_parts(container.held, *held);
-        }
-      }
+    return answer(questions_, context, [this, response] {
+      add_pods(source_.held(), *response,
+               [](const agent::HeldParts& parts, v1::ContainerResources& held) { add_parts(parts, held); });
     });
   }
 
   grpc::ServerUnaryReactor* GetAllocatableResources(grpc::CallbackServerContext* context,
                                                     const v1::AllocatableResourcesRequest*,
                                                     v1::AllocatableResourcesResponse* response) override {
-    return answer(context, [this, response] { add_parts(source_.allocatable(), *response); });
+    return answer(questions_, context, [this, response] { add_parts(source_.allocatable(), *response); });
   }
 
   /// Upstream's gate KubeletPodResourcesGet is off in 1.32.
@@ -154,16 +175,26 @@ class ListerService final : public v1::PodResourcesLister::CallbackService {
   }
 
  private:
-  grpc::ServerUnaryReactor* answer(grpc::CallbackServerContext* context, Questions::Fill fill) {
-    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    if (!questions_->may_ask()) {
-      reactor->Finish(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "rejected by rate limit"));
-    } else {
-      Questions::ask(questions_, reactor, std::move(fill));
-    }
-    return reactor;
+  std::shared_ptr<Questions> questions_;
+  PodResources::Source source_;
+};
+
+/// The version of old clients: devices alone. Thread: gRPC's.
+class AlphaListerService final : public v1alpha1::PodResourcesLister::CallbackService {
+ public:
+  AlphaListerService(std::shared_ptr<Questions> questions, PodResources::Source source)
+      : questions_(std::move(questions)), source_(std::move(source)) {}
+
+  grpc::ServerUnaryReactor* List(grpc::CallbackServerContext* context, const v1alpha1::ListPodResourcesRequest*,
+                                 v1alpha1::ListPodResourcesResponse* response) override {
+    return answer(questions_, context, [this, response] {
+      add_pods(source_.held(), *response, [](const agent::HeldParts& parts, v1alpha1::ContainerResources& held) {
+        add_devices(parts.devices, *held.mutable_devices(), [](std::int64_t, v1alpha1::ContainerDevices&) {});
+      });
+    });
   }
 
+ private:
   std::shared_ptr<Questions> questions_;
   PodResources::Source source_;
 };
@@ -176,7 +207,8 @@ struct PodResources::Impl {
         directory(std::move(in)),
         log(std::move(logger)),
         questions(std::make_shared<Questions>(on, pace)),
-        service(questions, std::move(source)) {}
+        service(questions, source),
+        alpha_service(questions, std::move(source)) {}
 
   ~Impl() {
     if (again) loop.cancel(*again);
@@ -222,6 +254,7 @@ struct PodResources::Impl {
     gpr_set_log_function([](gpr_log_func_args*) {});  // every status is reported by us
     grpc::ServerBuilder builder;
     builder.RegisterService(&service);
+    builder.RegisterService(&alpha_service);
     builder.SetMaxReceiveMessageSize(kQuestionBytesMax);
     server = builder.BuildAndStart();
     SPILLWAY_CHECK(server != nullptr);  // cannot fail: without a TCP port there is nothing that could be in use
@@ -232,6 +265,7 @@ struct PodResources::Impl {
   telemetry::Log log;
   std::shared_ptr<Questions> questions;
   ListerService service;
+  AlphaListerService alpha_service;
   UniqueFd listener;
   std::optional<runtime::Loop::TimerId> again;  // when the socket is opened again
   std::unique_ptr<grpc::Server> server;         // null until a client connects

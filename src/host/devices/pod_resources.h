@@ -1,6 +1,6 @@
-// The pod-resources API of a node (pod-resources/kubelet.sock, gRPC, v1), by which monitoring and networks of pods
-// learn the devices, exclusive CPUs and NUMA memory of containers. Thread: loop; gRPC's threads hand each question to
-// it. Bounds: the calls of Pace, which are upstream's, others are refused; messages to this server have
+// The pod-resources API of a node (pod-resources/kubelet.sock, gRPC, v1 and v1alpha1), by which monitoring and networks
+// of pods learn the devices, exclusive CPUs and NUMA memory of containers. Thread: loop; gRPC's threads hand each
+// question to it. Bounds: the calls of Pace, which are upstream's, others are refused; messages to this server have
 // kQuestionBytesMax. gRPC starts with the first client. Source: Kubernetes docs, "Device Plugins", monitoring device
 // plugin resources.
 #pragma once
