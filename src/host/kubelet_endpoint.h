@@ -6,6 +6,7 @@
 #include "agent/serving/log_choice.h"
 #include "agent/serving/node_request.h"
 #include "api/exchange/exchange.h"
+#include "api/object/pod.h"
 #include "host/files/recording_pages.h"
 #include "host/logs/log_reader.h"
 #include "host/node_logs.h"
@@ -48,10 +49,14 @@ class KubeletEndpoint {
         choose_log = {};
     /// The checks of /healthz. Absent: healthy as long as the endpoint answers.
     std::function<std::vector<HealthCheck>()> health = {};
+    /// The pods that the node has been given, for the images of /runningpods. Absent: none.
+    std::function<std::vector<api::Pod>()> known_pods = {};
     /// The pages of the node's recording, which must outlive the endpoint. Null: there are none.
     RecordingPages* recording = nullptr;
-    /// Answers /logs/?query=... (NodeLogQuery); false: 404.
-    bool node_logs = false;
+    /// Answers for /logs (enableSystemLogHandler, enableSystemLogQuery); nullopt: 405.
+    std::optional<NodeLogs::Serves> node_logs = std::nullopt;
+    /// The folder for checkpoints of containers (ContainerCheckpoint), made when it is needed; nullopt: 404.
+    std::optional<std::string> checkpoint_folder = std::nullopt;
     /// A stream of exec, attach or a forwarded port without data for this long is cut.
     Duration stream_idle_max = StreamSession::kIdleMax;
   };
@@ -77,8 +82,10 @@ class KubeletEndpoint {
  private:
   void handle_health(const api::Target& target, api::ResponseSink& sink) const;
   void handle_logs(RequestId id, const api::Target& target, const std::shared_ptr<api::ResponseSink>& sink);
+  void handle_running_pods(api::ResponseSink& sink) const;
   void handle_summary(const api::Target& target, api::ResponseSink& sink);
-  void handle_node_logs(RequestId id, const api::Target& target, const std::shared_ptr<api::ResponseSink>& sink);
+  void handle_node_logs(RequestId id, const agent::NodeRequest& asked, const std::shared_ptr<api::ResponseSink>& sink);
+  void handle_checkpoint(RequestId id, const api::Target& target, const std::shared_ptr<api::ResponseSink>& sink);
   void handle_recording(RequestId id, const std::string& path, const std::shared_ptr<api::ResponseSink>& sink);
 
   runtime::Loop& loop_;
@@ -86,8 +93,8 @@ class KubeletEndpoint {
   Options options_;
   RequestId last_id_ = 0;
   std::map<RequestId, LogReader::StreamId> streams_;
-  std::shared_ptr<std::set<RequestId>> reading_;  // whose recording part or node logs are being read
-  std::optional<NodeLogs> node_logs_;
+  std::shared_ptr<std::set<RequestId>> reading_;  // whose recording part is being read, or container written
+  std::optional<NodeLogs> node_logs_;             // nullopt until the first request: it has threads
   LogReader logs_;
   StreamSessions sessions_;
 };

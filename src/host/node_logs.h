@@ -1,17 +1,25 @@
-// Logs of the node itself: what units have written into systemd's journal, and files below /var/log.
-// Thread: loop; programs and files are read on a thread of its own. Bounds: 16 queries wait; 30 s per unit, 16 MiB of
-// output per unit; of a file its last 16 MiB. No file outside of /var/log is read, whatever links there are.
-// Source: Kubernetes docs, "System Logs", log query.
+// Logs of the node itself: files below /var/log, and what units have written into systemd's journal.
+// Thread: loop; programs and files are read on two threads of its own, so that a journal holds up no file. Bounds:
+// kRequestsMax requests; 30 s and 16 MiB of output per unit; of a file one slice on its way and as much waiting for the
+// client. Nothing outside of the folder is read, whatever links there are.
+// Source: Kubernetes docs, "System Logs", log query; spec "Node agent", 12.3.
 #pragma once
 
 #include "agent/serving/node_log_query.h"
+#include "agent/serving/node_request.h"
 #include "api/exchange/exchange.h"
+#include "base/alive.h"
 #include "host/kernel/blocking_thread.h"
+#include "host/logs/node_log_files.h"
 #include "runtime/loop.h"
 
-#include <functional>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 
 namespace spillway::host {
 
@@ -21,16 +29,49 @@ std::optional<std::string> missing_node_log(const std::string& file);
 
 class NodeLogs {
  public:
-  using Answer = std::move_only_function<void(api::Response)>;
+  using RequestId = std::uint64_t;
 
-  explicit NodeLogs(runtime::Loop& loop);
+  enum class Serves { kFiles, kFilesAndQueries };
 
-  /// 400: no valid query; 406: a query that breaks a rule; 404: the query names nothing; 503: too many wait. `answer`
-  /// is called once, now or later; never after this object is destroyed.
-  void get(const api::Target& target, Answer answer);
+  static constexpr std::size_t kRequestsMax = 16;
+  static constexpr std::size_t kSliceBytes = std::size_t{128} * 1024;
+
+  NodeLogs(runtime::Loop& loop, Serves serves, std::string folder = std::string(agent::kNodeLogFolder));
+
+  /// Answers a request for /logs or a path below it, now or later; never after this object is destroyed. 400: no valid
+  /// query; 406: a query that breaks a rule; 404: no such file; 503: too many requests are being answered. `id`: not
+  /// that of an open request.
+  void get(RequestId id, const agent::NodeRequest& asked, const std::shared_ptr<api::ResponseSink>& sink);
+
+  bool is_open(RequestId id) const { return readings_.contains(id); }
+
+  /// The client has disconnected: nothing more is written to its sink.
+  void close(RequestId id) { readings_.erase(id); }
 
  private:
-  BlockingThread thread_;
+  struct Reading {
+    std::shared_ptr<api::ResponseSink> sink;
+    std::shared_ptr<const NodeLogFile> file;  // null: not opened yet
+    std::uint64_t at = 0;                     // bytes that have been written
+  };
+
+  /// A whole answer, or a file whose contents are one.
+  using Found = std::variant<api::Response, NodeLogFile>;
+
+  void query(RequestId id, agent::NodeLogQuery query);
+  void open(RequestId id, const std::string& below, const std::string& prefix);
+  void on_found(RequestId id, Found found);
+  void read_on(RequestId id);
+  void on_slice(RequestId id, Result<std::string> slice);
+  void end(RequestId id);
+  void answer(RequestId id, api::Response response);
+
+  std::string folder_;
+  Serves serves_;
+  std::map<RequestId, Reading> readings_;
+  BlockingThread queries_;
+  BlockingThread files_;
+  Alive alive_;
 };
 
 }  // namespace spillway::host

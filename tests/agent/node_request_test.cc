@@ -128,7 +128,8 @@ TEST(NodeRequest, TheRightIsThatOfTheHandlerHoweverThePathIsSpelt) {
         const bool programs = runs_programs(asked->route().handler);
         EXPECT_EQ(programs, root == "exec" || root == "attach" || root == "portforward" || root == "run") << where;
         EXPECT_EQ(access.verb, programs ? "create" : verb_of(method)) << where;
-        const std::string part = root == "metrics" || root == "stats" ? root : root == "logs" ? "log" : "proxy";
+        const bool has_own = root == "metrics" || root == "stats" || root == "checkpoint";
+        const std::string part = has_own ? root : root == "logs" ? "log" : "proxy";
         EXPECT_EQ(access.subresource, part) << where;
         EXPECT_EQ(access.path, "") << where;
       }
@@ -172,8 +173,8 @@ TEST(NodeRequest, EachPathHasOneRow) {
                              "/portForward/a/b/c/d",
                              "/pods/x",
                              "/debug",
-                             "/logs/messages",
-                             "/checkpoint/a/b/c",
+                             "/checkpoint/a/b",
+                             "/checkpoint/a/b/c/d",
                              "/healthz/a/b",
                              "/executable/a/b/c",
                              "/debug/spillway/recording/segments"}) {
@@ -192,6 +193,8 @@ TEST(NodeRequest, TheRightFollowsMethodAndRow) {
       {Method::kGet, "/metrics/cadvisor", {"get", "metrics", {}}, true},
       {Method::kGet, "/containerLogs/a/b/c", {"get", "proxy", {}}, true},
       {Method::kGet, "/pods", {"get", "proxy", {}}, true},
+      {Method::kGet, "/runningpods/", {"get", "proxy", {}}, true},
+      {Method::kPost, "/runningpods", {"create", "proxy", {}}, false},
       {Method::kGet, "/exec/a/b/c", {"create", "proxy", {}}, true},
       {Method::kPost, "/exec/a/b/u/c", {"create", "proxy", {}}, true},
       {Method::kHead, "/exec/a/b/c", {"create", "proxy", {}}, false},
@@ -201,6 +204,11 @@ TEST(NodeRequest, TheRightFollowsMethodAndRow) {
       {Method::kDelete, "/healthz", {"delete", "proxy", {}}, false},
       {Method::kHead, "/healthz", {"", "proxy", {}}, false},
       {Method::kPut, "/debug/spillway", {"update", "proxy", {}}, false},
+      {Method::kGet, "/logs", {"get", "log", {}}, true},
+      {Method::kPost, "/checkpoint/a/b/c", {"create", "checkpoint", {}}, true},
+      {Method::kGet, "/checkpoint/a/b/c", {"get", "checkpoint", {}}, false},
+      {Method::kGet, "/logs/pods/a/main.log", {"get", "log", {}}, true},
+      {Method::kPost, "/logs/", {"create", "log", {}}, false},
   };
   for (const auto& [method, target, access, served] : rows) {
     const Result<NodeRequest> asked = parsed_request(method, target);
@@ -212,9 +220,9 @@ TEST(NodeRequest, TheRightFollowsMethodAndRow) {
 
 TEST(NodeRequest, WithFineGrainedRightsTheOldOneWillDo) {
   const std::tuple<const char*, NodeAccess> rows[] = {
-      {"/pods", {"get", "pods", {}, "proxy"}},       {"/healthz/ping", {"get", "healthz", {}, "proxy"}},
-      {"/configz", {"get", "configz", {}, "proxy"}}, {"/metrics", {"get", "metrics", {}, {}}},
-      {"/exec/a/b/c", {"create", "proxy", {}, {}}},
+      {"/pods", {"get", "pods", {}, "proxy"}},         {"/healthz/ping", {"get", "healthz", {}, "proxy"}},
+      {"/configz", {"get", "configz", {}, "proxy"}},   {"/metrics", {"get", "metrics", {}, {}}},
+      {"/runningpods/", {"get", "pods", {}, "proxy"}}, {"/exec/a/b/c", {"create", "proxy", {}, {}}},
   };
   for (const auto& [target, access] : rows) {
     EXPECT_EQ(parsed_request(Method::kGet, target)->access(FineGrained::kOn), access) << target;

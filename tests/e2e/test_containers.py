@@ -104,6 +104,22 @@ class Containers(unittest.TestCase):
                  lambda: any(IMAGE in image["names"]
                              for image in self.api.get("/api/v1/nodes/n")["status"].get("images", [])))
 
+    def running(self):
+        return {item["metadata"]["name"]: [(each["name"], each["image"]) for each in item["spec"]["containers"]]
+                for item in self.api.get("/api/v1/nodes/n/proxy/runningpods/")["items"]}
+
+    def test_the_pods_that_the_runtime_runs(self):
+        stays, ends = self.create(pod("stays", "exec tail -f /dev/null")), self.create(
+            pod("ends", "exit 0", restartPolicy="Never"))
+        self.wait_phase(stays, "Running")
+        self.wait_phase(ends, "Succeeded")
+        wait_for("one pod", lambda: list(self.running()) == [stays])
+        (name, image), = self.running()[stays]
+        self.assertEqual(name, "main")
+        self.assertTrue(image.endswith(IMAGE), image)
+        self.api.delete(f"{PODS}/{stays}", grace=0)
+        wait_for("no pod", lambda: not self.running())
+
     def test_a_container_starts_again_after_a_while(self):
         name = self.create(pod("again", "echo run; exit 1"))
         wait_for("CrashLoopBackOff",

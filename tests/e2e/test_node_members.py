@@ -86,7 +86,8 @@ class NodeMembers(unittest.TestCase):
         node = Node(self.kubeconfig, port, "certificate")
         self.assertEqual(code_of(node, "/exec/default/web/c?command=id&output=1"),
                          (405, "Debug endpoints are disabled."))
-        self.assertEqual(code_of(node, "/containerLogs/default/web/c"), (405, "Debug endpoints are disabled."))
+        for path in ("/containerLogs/default/web/c", "/runningpods/", "/logs/"):
+            self.assertEqual(code_of(node, path), (405, "Debug endpoints are disabled."), path)
         self.assertEqual(code_of(node, "/metrics")[0], 200)
 
     def started(self, *members):
@@ -169,7 +170,7 @@ class NodeMembers(unittest.TestCase):
         for path in ("/metrics", "/metrics/cadvisor", "/metrics/resource", "/metrics/probes", "/metrics/slis"):
             self.assertEqual(read_only(read_only_port, path)[0], 200, path)
         for path in ("/exec/default/web/c", "/attach/default/web/c", "/portForward/default/web",
-                     "/containerLogs/default/web/c", "/logs"):
+                     "/containerLogs/default/web/c", "/logs", "/logs/messages", "/runningpods/"):
             self.assertEqual(read_only(read_only_port, path), (405, "Debug endpoints are disabled."), path)
         for path in ("/configz", "/debug/spillway", "/debug/spillway/decisions", "/debug/spillway/recording",
                      "/nothing"):

@@ -119,9 +119,11 @@ class NodeServer(unittest.TestCase):
         node = self.node(self.account("scraper", "metrics", "stats"))
         for path in (*METRICS, "/stats/summary"):
             self.assertEqual(code_of(node, path), (200, ""), path)
-        for path in ("/pods", "/healthz", "/configz", "/debug/spillway", "/containerLogs/default/web/main"):
+        for path in ("/pods", "/runningpods/", "/logs/", "/logs/syslog", "/healthz", "/configz", "/debug/spillway",
+                     "/containerLogs/default/web/main"):
             self.assertEqual(code_of(node, path)[0], 403, path)
-        self.assertEqual(code_of(node, "/stats/summary", "POST")[0], 403)
+        for path in ("/stats/summary", "/checkpoint/default/web/main"):
+            self.assertEqual(code_of(node, path, "POST")[0], 403, path)
 
     def test_no_other_server_answers_for_a_node(self):
         """A node says itself where it lives: another agent, or the API server, is not it."""
@@ -152,6 +154,15 @@ class NodeServer(unittest.TestCase):
         self.assertIn('kubernetes_healthcheck{name="syncloop",type="healthz"} 1', node.get("/metrics/slis"))
         self.assertEqual(node.get("/metrics/probes"), "")
         self.assertEqual([item["metadata"]["name"] for item in node.get("/pods")["items"]], ["web"])
+        log = pathlib.Path("/var/log") / f"spillway-{self.folder.name}.log"
+        log.write_text("a line\n")
+        self.addCleanup(log.unlink)
+        self.assertEqual(node.get(f"/logs/{log.name}"), "a line\n")
+        self.assertIn(f'<a href="{log.name}">{log.name}</a>', node.get("/logs/?query=nothing"))
+        self.assertEqual(self.api.get(f"/api/v1/nodes/n/proxy/logs/{log.name}"), "a line\n")
+        running, = node.get("/runningpods/")["items"]
+        self.assertEqual((running["metadata"]["name"], running["spec"]["containers"]),
+                         ("web", [{"name": "main", "image": "none", "resources": {}}]))
         config = node.get("/configz")["kubeletconfig"]
         self.assertEqual((config["port"], config["enableServer"], config["maxPods"]), (self.port, True, 110))
         self.assertEqual(config["evictionHard"]["memory.available"], "25Mi", "the default of a node of this size")

@@ -31,6 +31,7 @@ from harness import (
     workspace,
 )
 from test_containers import PODS, Containerd, folders_named, pod
+from test_node_server import code_of, Node
 
 KILLS = int(os.environ.get("KILLS", "8"))
 SETTINGS = "/api/v1/namespaces/default/configmaps"
@@ -475,6 +476,20 @@ class ContainerdWarmRestart(WarmRestart, unittest.TestCase):
         self.assertEqual(self.status(name)["restartCount"], 5)
         wait_for("its log", lambda: self.api.get(f"{PODS}/{name}/log") == "now\n")
         self.assertEqual((place / "main/4.log").read_text().count("before"), 1)
+
+    def test_a_runtime_without_checkpoints_says_so(self):
+        name = self.create(pod("whole", STAYS))
+        self.wait_ready(name)
+        port = self.api.get("/api/v1/nodes/n")["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"]
+        node = Node(self.kubeconfig, port, "certificate")
+        self.addCleanup(node.close)
+        for path, code, says in (("whole/main", 500, "checkpointing of default/whole/main failed .*Unimplemented"),
+                                 ("whole/other", 404, "container other does not exist"),
+                                 ("nothing/main", 404, "pod does not exist")):
+            got, said = code_of(node, f"/checkpoint/default/{path}", "POST")
+            self.assertEqual(got, code, said)
+            self.assertRegex(said, says)
+        self.assertEqual((self.folder / "state/n/checkpoints").stat().st_mode & 0o777, 0o700)
 
     def test_a_runtime_that_starts_later(self):
         name = self.create(pod("waits", STAYS))

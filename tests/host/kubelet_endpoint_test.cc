@@ -107,11 +107,61 @@ TEST_F(KubeletEndpointTest, SummaryCanBeNarrowedToProcessorAndMemory) {
   EXPECT_NE(api::parse_json(get("/stats/summary?only_cpu_and_memory=1").body)->at({"node", "fs"}), nullptr);
 }
 
-TEST_F(KubeletEndpointTest, AnswersQueriesForLogsOfTheNodeIfTheyAreOn) {
-  EXPECT_EQ(get("/logs/?query=kubelet").status, 404) << "off";
-  options_.node_logs = true;
+TEST_F(KubeletEndpointTest, ListsThePodsThatRun) {
+  const std::string none = R"({"apiVersion":"v1","items":[],"kind":"PodList","metadata":{}})";
+  const auto page_with = [](const std::string& containers) {
+    return R"({"apiVersion":"v1","items":[{"metadata":{"name":"pod-u1","namespace":"default","uid":"u1"},)"
+           R"("spec":{"containers":[)" +
+           containers + R"(]},"status":{}}],"kind":"PodList","metadata":{}})";
+  };
+  EXPECT_EQ(get("/runningpods/").body, none);
+  create_pod("u1");
+  start_shell("u1", "sleep 1000");
+  ASSERT_TRUE(wait_for<agent::ContainerStarted>("u1"));
+  EXPECT_EQ(get("/runningpods/").body, page_with(R"({"image":"","name":"c","resources":{}})"));
+  EXPECT_EQ(get("/runningpods").header("content-type"), "application/json");
+  EXPECT_EQ(send("/runningpods", api::Method::kPost)->response.status, 405);
+  runtime_->execute(agent::StopContainer{.uid = "u1", .name = "c", .grace = {}});
+  ASSERT_TRUE(wait_for<agent::ContainerExited>("u1"));
+  EXPECT_EQ(get("/runningpods").body, page_with("")) << "a pod that waits for its next container";
+  runtime_->execute(agent::StopPod{.uid = "u1", .grace = {}});
+  ASSERT_TRUE(wait_for<agent::PodStopped>("u1"));
+  EXPECT_EQ(get("/runningpods").body, none);
+}
+
+TEST_F(KubeletEndpointTest, CheckpointsAreAMatterOfTheRuntime) {
+  api::Pod pod;
+  pod.metadata.name = "pod-u1";
+  pod.metadata.ns = "default";
+  pod.metadata.uid = "u1";
+  pod.spec.containers.emplace_back().name = "c";
+  options_.known_pods = [&] { return std::vector{pod}; };
+  const auto post = [this](const std::string& target) { return send(target, api::Method::kPost)->response; };
   endpoint_ = std::make_unique<KubeletEndpoint>(loop_, *runtime_, options_);
-  EXPECT_EQ(get("/logs").status, 404) << "asks for nothing";
+  EXPECT_EQ(post("/checkpoint/default/pod-u1/c").status, 404) << "off";
+  options_.checkpoint_folder = (state_ / "checkpoints").string();
+  endpoint_ = std::make_unique<KubeletEndpoint>(loop_, *runtime_, options_);
+  EXPECT_EQ(get("/checkpoint/default/pod-u1/c").status, 405);
+  EXPECT_EQ(post("/checkpoint/default/other/c").body, "pod does not exist");
+  EXPECT_EQ(post("/checkpoint/default/pod-u1/x").body, "container x does not exist");
+  const api::Response malformed = post("/checkpoint/default/pod-u1/c?timeout=5&timeout=soon");
+  EXPECT_EQ(malformed.status, 404);
+  EXPECT_EQ(malformed.body, "cannot parse value of timeout parameter");
+  const api::Response refused = post("/checkpoint/default/pod-u1/c?timeout=5");
+  EXPECT_EQ(refused.status, 500);
+  EXPECT_EQ(refused.body,
+            "checkpointing of default/pod-u1/c failed (rpc error: code = Unimplemented desc = unknown method "
+            "CheckpointContainer: containers are processes of this machine)");
+}
+
+TEST_F(KubeletEndpointTest, AnswersQueriesForLogsOfTheNodeIfTheyAreOn) {
+  EXPECT_EQ(get("/logs/?query=kubelet").status, 405) << "off";
+  EXPECT_EQ(get("/logs/messages").body, "logs endpoint is disabled.\n");
+  options_.node_logs = NodeLogs::Serves::kFilesAndQueries;
+  endpoint_ = std::make_unique<KubeletEndpoint>(loop_, *runtime_, options_);
+  EXPECT_TRUE(get("/logs/").body.starts_with("<!doctype html>")) << "a list of files";
+  EXPECT_EQ(get("/logs/no-such-file").status, 404);
+  EXPECT_EQ(send("/logs/", api::Method::kPost)->response.status, 405);
   EXPECT_EQ(get("/logs/?query=").status, 400);
   EXPECT_EQ(get("/logs/?query=kubelet&tailLines=ten").body,
             "tailLines: Invalid value: \"ten\": strconv.Atoi: parsing \"ten\": invalid syntax\n");
@@ -139,7 +189,7 @@ TEST_F(KubeletEndpointTest, HealthIsOneWordOrAList) {
 
 TEST_F(KubeletEndpointTest, KnowsWhatItServes) {
   for (const char* path : {"/pods", "/healthz", "/healthz/ping", "/stats/summary", "/containerLogs/a/b/c",
-                           "/exec/a/b/c", "/attach/a/b/u/c", "/portForward/a/b"}) {
+                           "/exec/a/b/c", "/attach/a/b/u/c", "/portForward/a/b", "/runningpods"}) {
     EXPECT_TRUE(endpoint_->serves(*parsed(path))) << path;
   }
   for (const char* path : {"/configz", "/metrics", "/debug/spillway/recording"}) {

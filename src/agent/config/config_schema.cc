@@ -153,6 +153,7 @@ const ConfigField* find_config_field(std::string_view name) {
 
 const FeatureGate* find_gate(std::string_view name) {
   static constexpr auto kGates = std::to_array<FeatureGate>({
+      {.name = kCheckpointGate, .by_default = true},
       {.name = kCpuPeriodGate, .by_default = true},
       {.name = kCrashLoopGate, .by_default = true},
       {.name = kFineGrainedGate, .by_default = true, .locked = true},

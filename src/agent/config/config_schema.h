@@ -38,6 +38,7 @@ struct ConfigField {
 std::span<const ConfigField> config_fields();
 const ConfigField* find_config_field(std::string_view name);
 /// Features that this agent knows. Every other gate of upstream has no effect.
+inline constexpr std::string_view kCheckpointGate = "ContainerCheckpoint";
 inline constexpr std::string_view kCpuPeriodGate = "CustomCPUCFSQuotaPeriod";
 inline constexpr std::string_view kCrashLoopGate = "KubeletCrashLoopBackOffMax";
 inline constexpr std::string_view kFineGrainedGate = "KubeletFineGrainedAuthz";

@@ -112,13 +112,15 @@ Result<GateSettings> gate_of(const Json& effective) {
   return settings;
 }
 
+bool serves_log_files(const Json& effective) {
+  const Json* found = effective.find("enableSystemLogHandler");
+  return found == nullptr || found->if_bool().value_or(true);
+}
+
 Result<bool> answers_log_queries(const Json& effective) {
-  const auto is_set = [&](std::string_view key, bool fallback) {
-    const Json* found = effective.find(key);
-    return found == nullptr ? fallback : found->if_bool().value_or(fallback);
-  };
-  if (!is_set("enableSystemLogQuery", false)) return false;
-  if (!is_set("enableSystemLogHandler", true))
+  const Json* found = effective.find("enableSystemLogQuery");
+  if (found == nullptr || !found->if_bool().value_or(false)) return false;
+  if (!serves_log_files(effective))
     return invalid("enableSystemLogQuery", "enableSystemLogHandler is required for enableSystemLogQuery");
   return true;
 }

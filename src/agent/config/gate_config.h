@@ -13,6 +13,9 @@ namespace spillway::agent {
 /// value, an unknown mode.
 Result<GateSettings> gate_of(const api::Json& effective);
 
+/// The node answers for files of its own logs.
+bool serves_log_files(const api::Json& effective);
+
 /// The node answers queries for its own logs. kInvalid: enableSystemLogQuery without what it needs, in upstream's
 /// words.
 Result<bool> answers_log_queries(const api::Json& effective);

@@ -25,6 +25,7 @@ constexpr auto kNodeRoutes = std::to_array<NodeRoute>({
     {.path = "/healthz", .handler = NodeHandler::kHealth},
     {.path = "/healthz/*", .handler = NodeHandler::kHealth},
     {.path = "/pods"},
+    {.path = "/runningpods", .handler = NodeHandler::kRunningPods},
     {.path = "/configz"},
     {.path = "/debug/spillway"},
     {.path = "/debug/spillway/decisions"},
@@ -38,7 +39,9 @@ constexpr auto kNodeRoutes = std::to_array<NodeRoute>({
     {.path = "/metrics/slis"},
     {.path = "/stats/summary", .handler = NodeHandler::kSummary, .methods = NodeMethods::kGetAndPost},
     {.path = "/containerLogs/*/*/*", .handler = NodeHandler::kLogs},
+    {.path = "/checkpoint/*/*/*", .handler = NodeHandler::kCheckpoint, .methods = NodeMethods::kPost},
     {.path = "/logs", .handler = NodeHandler::kNodeLogs},
+    {.path = "/logs/**", .handler = NodeHandler::kNodeLogs},
     streamed("/exec/*/*/*", NodeHandler::kExec),
     streamed("/exec/*/*/*/*", NodeHandler::kExec),
     streamed("/attach/*/*/*", NodeHandler::kAttach),
@@ -51,6 +54,7 @@ bool matches_row(std::string_view row, const std::vector<std::string>& segments)
   for (const std::string& segment : segments) {
     if (row.empty()) return false;
     row.remove_prefix(1);  // "/"
+    if (row == "**") return true;
     const std::string_view wanted = row.substr(0, row.find('/'));
     if (wanted != "*" && wanted != segment) return false;
     row.remove_prefix(wanted.size());
@@ -68,9 +72,6 @@ NodeRequest::NodeRequest(api::Request request, api::Target target, const NodeRou
     : request_(std::move(request)), target_(std::move(target)), route_(&route) {}
 
 Result<NodeRequest> NodeRequest::parse(api::Request request) {
-  // The only path that clients write with a slash at its end.
-  constexpr std::string_view kLogsSpelling = "/logs/?";
-  if (request.target.starts_with(kLogsSpelling)) request.target.erase(kLogsSpelling.size() - 2, 1);
   SPILLWAY_TRY(target, api::parse_strict_target(request.target));
   const auto route = std::ranges::find_if(
       kNodeRoutes, [&target](const NodeRoute& each) { return matches_row(each.path, target.segments); });
@@ -84,8 +85,8 @@ NodeAccess NodeRequest::access(FineGrained fine_grained) const {
 }
 
 bool NodeRequest::is_served_method() const {
-  return request_.method == api::Method::kGet ||
-         (request_.method == api::Method::kPost && route_->methods == NodeMethods::kGetAndPost);
+  if (request_.method == api::Method::kGet) return route_->methods != NodeMethods::kPost;
+  return request_.method == api::Method::kPost && route_->methods != NodeMethods::kGet;
 }
 
 }  // namespace spillway::agent

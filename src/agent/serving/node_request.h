@@ -11,21 +11,35 @@
 
 namespace spillway::agent {
 
-enum class NodeHandler { kPage, kHealth, kLogs, kNodeLogs, kSummary, kRecording, kExec, kAttach, kPortForward };
+enum class NodeHandler {
+  kPage,
+  kHealth,
+  kLogs,
+  kNodeLogs,
+  kRunningPods,
+  kSummary,
+  kRecording,
+  kExec,
+  kAttach,
+  kPortForward,
+  kCheckpoint
+};
 
-/// The handlers that upstream's enableDebuggingHandlers turns off: programs, ports and logs of pods, logs of the node.
+/// The handlers that upstream's enableDebuggingHandlers turns off: programs, ports and logs of pods, logs of the node,
+/// the pods of the runtime.
 constexpr bool leads_into_pods(NodeHandler handler) {
   using enum NodeHandler;
-  return handler == kExec || handler == kAttach || handler == kPortForward || handler == kLogs || handler == kNodeLogs;
+  return handler == kExec || handler == kAttach || handler == kPortForward || handler == kLogs ||
+         handler == kNodeLogs || handler == kRunningPods;
 }
 
 /// One row of the table.
 struct NodeRoute {
-  enum class Methods { kGet, kGetAndPost };
+  enum class Methods { kGet, kGetAndPost, kPost };
   /// kCreate: by any method, so that a client with a right to read cannot run programs by a method that reads.
   enum class Verb { kOfMethod, kCreate };
 
-  std::string_view path;  // a segment "*" stands for any one segment
+  std::string_view path;  // a segment "*" stands for any one segment, "**" at the end for one or more
   NodeHandler handler = NodeHandler::kPage;
   Methods methods = Methods::kGet;
   Verb verb = Verb::kOfMethod;

@@ -1,11 +1,13 @@
 #include "apps/node/node_pages.h"
 
+#include "agent/config/config_schema.h"
 #include "agent/config/gate_config.h"
 #include "agent/serving/scrape.h"
 #include "api/codec/codec.h"
 #include "api/text/duration.h"
 #include "apps/process/process_metrics.h"
 
+#include <filesystem>
 #include <utility>
 
 namespace spillway::apps {
@@ -62,11 +64,16 @@ std::optional<std::string> plugin_problem(const RunningNode& node) {
 
 }  // namespace
 
-host::KubeletEndpoint::Options node_pages(const NodeSite& site, const RunningNode& node, agent::MachineInfo machine) {
+host::KubeletEndpoint::Options node_pages(const NodeSite& site, const RunningNode& node, agent::MachineInfo machine,
+                                          const std::string& state_dir) {
   const std::string json = "application/json";
   const std::string prometheus = "text/plain; version=0.0.4; charset=utf-8";
   host::KubeletEndpoint::Options options;
-  options.node_logs = agent::answers_log_queries(node.configuration).value_or(false);
+  using Logs = host::NodeLogs::Serves;
+  if (agent::serves_log_files(node.configuration)) {
+    options.node_logs =
+        agent::answers_log_queries(node.configuration).value_or(false) ? Logs::kFilesAndQueries : Logs::kFiles;
+  }
   const auto idle_max = api::parse_duration(node.configuration.string_at({"streamingConnectionIdleTimeout"}));
   if (idle_max && *idle_max > Duration{}) options.stream_idle_max = *idle_max;
   options.pages["/pods"] = {json, [&node] { return pod_list(*node.agent); }};
@@ -106,6 +113,11 @@ host::KubeletEndpoint::Options node_pages(const NodeSite& site, const RunningNod
     return std::vector<host::HealthCheck>{{"syncloop", syncloop_problem(site, node)},
                                           {"device-plugin", plugin_problem(node)}};
   };
+  const api::Json* debugging = node.configuration.find("enableDebuggingHandlers");
+  if (agent::is_gate_on(node.configuration, agent::kCheckpointGate) &&
+      (debugging == nullptr || debugging->if_bool().value_or(true)))
+    options.checkpoint_folder = std::filesystem::absolute(state_dir).lexically_normal() / "checkpoints";
+  options.known_pods = [&node] { return node.agent->pods(); };
   options.recording = node.recording_pages.get();
   return options;
 }

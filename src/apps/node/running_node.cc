@@ -465,13 +465,13 @@ void open_pod_resources(const NodeSite& site, const NodePartOptions& options, Ru
 }
 
 /// Starts the node, with its pages and its static pods.
-void begin(const NodeSite& site, agent::MachineInfo machine, RunningNode& node) {
+void begin(const NodeSite& site, agent::MachineInfo machine, const std::string& state_dir, RunningNode& node) {
   runtime::Loop& loop = site.loop;
   if (host::protect_process() == host::MemoryLock::kNotAllowed)
     site.process.log().info("memory not locked: no right to (CAP_IPC_LOCK)");
   loop.at(loop.now().mono + kStartTakes, [] { host::give_back_start_up_pages(); });
-  node.endpoint =
-      std::make_unique<host::KubeletEndpoint>(loop, *node.runtime, node_pages(site, node, std::move(machine)));
+  node.endpoint = std::make_unique<host::KubeletEndpoint>(loop, *node.runtime,
+                                                          node_pages(site, node, std::move(machine), state_dir));
   if (node.server) node.server->set_endpoint(node.endpoint.get());
   if (node.read_only) node.read_only->set_endpoint(node.endpoint.get());
   node.driver->start();
@@ -503,7 +503,7 @@ Outcome start(const NodeSite& site, const NodePartOptions& options, LeaseRoom le
   SPILLWAY_TRY_VOID(make_agent(site, options, std::move(facts), node));
   connect(site, node);
   hand_over_lease(site, std::move(lease), node);
-  begin(site, std::move(machine), node);
+  begin(site, std::move(machine), options.state_dir, node);
   open_pod_resources(site, options, node);
   return open_manifest_url(site, std::move(manifest_url), node);
 }

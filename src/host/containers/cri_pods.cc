@@ -49,6 +49,18 @@ std::vector<api::PodKey> CriPods::keys() const {
   return keys;
 }
 
+std::vector<agent::RunningPod> CriPods::running() const {
+  std::vector<agent::RunningPod> all;
+  for (const auto& [uid, pod] : pods_) {
+    agent::RunningPod made{.uid = uid, .pod = pod.command.pod, .created = pod.created, .containers = {}};
+    for (const auto& [name, container] : pod.containers)
+      if (container.running) made.containers.push_back(name);
+    const bool ended = pod.stopping && pod.containers.empty();
+    if (!pod.sandbox.empty() && !ended) all.push_back(std::move(made));
+  }
+  return all;
+}
+
 std::shared_ptr<const ReactionTarget> CriPods::find_target(const std::string& uid) {
   CriPod* pod = find(uid);
   if (pod == nullptr || pod->broken || pod->removing || !pod->cgroup) return nullptr;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "agent/contract/ports.h"
+#include "agent/contract/running_pod.h"
 #include "api/json/json.h"
 #include "api/object/meta.h"
 #include "base/error.h"
@@ -99,6 +100,8 @@ class CriPods {
   CriContainer* find_container(const std::string& uid, const std::string& name);
   CriContainer* find_container(const std::string& uid, const std::string& name, const std::string& id);
   std::vector<api::PodKey> keys() const;
+  /// Pods with a sandbox that have not ended, and their running containers.
+  std::vector<agent::RunningPod> running() const;
 
   /// The target of reactions to memory pressure; null: there is none, or it has no cgroup.
   std::shared_ptr<const ReactionTarget> find_target(const std::string& uid);

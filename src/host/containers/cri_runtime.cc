@@ -49,6 +49,7 @@ CriRuntime::CriRuntime(runtime::Loop& loop, const NodeSlice& slice, std::unique_
           {.limits = options_.logs, .interval = options_.log_check_interval, .threads = options_.log_workers}),
       streams_(pods_, timed_calls_),
       commands_(host_, pods_),
+      container_checkpoints_(timed_calls_, options_.request_timeout),
       volumes_(loop, VolumeThread::Namespace::kMachine),
       volume_commands_(loop, events_, volumes_),
       prober_(
@@ -126,6 +127,13 @@ CriRuntime::~CriRuntime() = default;
 
 void CriRuntime::execute(agent::HostCommand command) {
   std::visit([this](auto&& each) { on_command(std::forward<decltype(each)>(each)); }, std::move(command));
+}
+
+void CriRuntime::checkpoint(const CheckpointWish& wish, CheckpointTaken answer) {
+  const CriContainer* container = pods_.find_container(wish.uid, wish.container);
+  if (container == nullptr || !container->running)
+    return answer(make_error(ErrorCode::kNotFound, "container {} not found", wish.container));
+  container_checkpoints_.take(container->id, wish, std::move(answer));
 }
 
 /// The runtime's own seccomp filter and profile of a container cannot be put on from here.

@@ -13,6 +13,7 @@
 //   CriListing          lists the runtime's containers; CriTakeover adopts those of an earlier process
 //   CriStorage          measures disks; CriReclaim frees space (CriReclaimRequest); CriRemains removes what is left
 //   CriCommands         runs programs in containers; CriStreams lets clients in; CriLogRotation rotates logs
+//   CriCheckpoints      lets the runtime write the state of containers
 // Source: agent/contract/ports.h; spec "Pod lifecycle", 2, 5, 6, 8, 12, 13; docs/adr/0011-container-runtime.md.
 #pragma once
 
@@ -20,6 +21,7 @@
 #include "agent/cri/lifecycle_events.h"
 #include "base/error.h"
 #include "host/cgroup/node_slice.h"
+#include "host/containers/cri_checkpoints.h"
 #include "host/containers/cri_commands.h"
 #include "host/containers/cri_container_ends.h"
 #include "host/containers/cri_container_start.h"
@@ -113,6 +115,10 @@ class CriRuntime final : public PodRuntime {
     events_.listen(std::move(before_event), std::move(targets_changed));
   }
 
+  std::vector<agent::RunningPod> running_pods() const override { return pods_.running(); }
+
+  void checkpoint(const CheckpointWish& wish, CheckpointTaken answer) override;
+
   std::vector<api::PodKey> pods() const override { return pods_.keys(); }
 
  private:
@@ -197,6 +203,7 @@ class CriRuntime final : public PodRuntime {
   CriLogRotation log_rotation_;
   CriStreams streams_;
   CriCommands commands_;
+  CriCheckpoints container_checkpoints_;
   VolumeThread volumes_;
   VolumeCommands volume_commands_;
   NetworkProber prober_;

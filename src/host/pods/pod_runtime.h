@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/contract/ports.h"
+#include "agent/contract/running_pod.h"
 #include "api/object/meta.h"
 #include "api/object/summary.h"
 #include "base/error.h"
@@ -21,6 +22,17 @@ namespace spillway::host {
 
 /// The longest wait for the removal of a pod's files; then it counts as stopped all the same (StopPod::storage_freed).
 inline constexpr Duration kFreeMax = seconds(10);
+
+/// A container whose state is to be written to a file.
+struct CheckpointWish {
+  std::string uid;
+  std::string container;
+  std::string file;                  // absolute; its folder exists
+  std::int64_t timeout_seconds = 0;  // 0: that of other calls
+};
+
+/// Receives the end of a checkpoint, once.
+using CheckpointTaken = std::move_only_function<void(Outcome)>;
 
 class PodRuntime : public agent::Host, public StreamedContainers {
  public:
@@ -51,6 +63,13 @@ class PodRuntime : public agent::Host, public StreamedContainers {
   /// `before_event`: called before each event, to report what must precede it. `targets_changed`: containers were added
   /// or removed.
   virtual void listen(std::function<void()> before_event, std::function<void()> targets_changed) = 0;
+
+  /// Pods that run, ended containers left out.
+  virtual std::vector<agent::RunningPod> running_pods() const = 0;
+
+  /// Writes the state of a running container to a file; the answer comes now or later. Errors end up in a sentence of
+  /// upstream's, which names the code of gRPC: "rpc error: code = Unimplemented desc = …".
+  virtual void checkpoint(const CheckpointWish& wish, CheckpointTaken answer) = 0;
 
   /// Pods that have a cgroup, by uid.
   virtual std::vector<api::PodKey> pods() const = 0;

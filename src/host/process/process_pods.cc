@@ -52,6 +52,18 @@ std::vector<api::PodKey> ProcessPods::keys() const {
   return keys;
 }
 
+std::vector<agent::RunningPod> ProcessPods::running() const {
+  std::vector<agent::RunningPod> all;
+  for (const auto& [uid, pod] : pods_) {
+    if (pod.broken || !pod.made || (pod.stopping && pod.is_at_rest())) continue;
+    agent::RunningPod made{.uid = uid, .pod = pod.command.pod, .created = pod.created, .containers = {}};
+    for (const auto& [name, container] : pod.containers)
+      if (container->is_running()) made.containers.push_back(name);
+    all.push_back(std::move(made));
+  }
+  return all;
+}
+
 std::shared_ptr<const ReactionTarget> ProcessPods::find_target(const std::string& uid) {
   ProcessPod* pod = find(uid);
   if (pod == nullptr || pod->broken || !pod->cgroup) return nullptr;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "agent/contract/ports.h"
+#include "agent/contract/running_pod.h"
 #include "api/json/json.h"
 #include "api/object/meta.h"
 #include "base/error.h"
@@ -102,6 +103,8 @@ class ProcessPods {
   /// Null: there is no such pod, or no container of that name in it.
   ContainerProcess* find_container(const std::string& uid, const std::string& name);
   std::vector<api::PodKey> keys() const;
+  /// Pods that were made and have not ended, and their running containers.
+  std::vector<agent::RunningPod> running() const;
 
   /// The target of reactions to memory pressure; null: there is none, or it has no cgroup.
   std::shared_ptr<const ReactionTarget> find_target(const std::string& uid);

@@ -108,6 +108,14 @@ class ProcessRuntime final : public PodRuntime {
     events_.listen(std::move(before_event), std::move(targets_changed));
   }
 
+  std::vector<agent::RunningPod> running_pods() const override { return pods_.running(); }
+
+  void checkpoint(const CheckpointWish& /*wish*/, CheckpointTaken answer) override {
+    answer(make_error(ErrorCode::kInternalError,
+                      "rpc error: code = Unimplemented desc = unknown method CheckpointContainer: containers are "
+                      "processes of this machine"));
+  }
+
   std::vector<api::PodKey> pods() const override { return pods_.keys(); }
 
  private:

@@ -23,6 +23,7 @@ staticPodURLHeader: {{Authorization: ["Bearer {secret}"]}}
 httpCheckFrequency: 500ms
 """
 CLOSED = ("/configz", "/debug/spillway", "/debug/spillway/decisions", "/debug/spillway/recording", "/logs/?query=ssh",
+          "/runningpods/", "/logs/", "/logs/syslog", "/logs/..%2fetc%2fpasswd",
           "/run/theirs/teller/main?cmd=id",
           "/exec/theirs/teller/main?command=id&output=1", "/attach/theirs/teller/main?output=1",
           "/portForward/theirs/teller?port=80",

@@ -17,6 +17,10 @@ ROUTES = (
     ("portForward", "/theirs/teller?port=80", (TUNNEL, PORTS)),
     ("run", "/theirs/teller/main?cmd=id", (UPGRADE, COMMANDS)),
 )
+OUTSIDE_OF_LOGS = ("/logs/../../etc/passwd", "/logs/%2e%2e/%2e%2e/etc/passwd", "/logs/..%2f..%2fetc%2fpasswd",
+                   "/logs//etc/passwd", "/logs/etc/passwd", "/logs/%2fetc%2fpasswd", "/logs/..;/..;/etc/passwd",
+                   "/logs/..%5c..%5cetc%5cpasswd", "/logs/passwd%00",
+                   "/logs/" + "a/" * 3000 + "b", "/logs/" + "a" * 5000)
 REFUSED = {(400,), (403,), (404,), (405,)}
 
 
@@ -84,11 +88,22 @@ def other_right(path):
     return act
 
 
+def outside_of_logs(path):
+    """A file that is no log: the administrator, who may read logs, does not get it."""
+    def act(cluster):
+        codes, text = ask(cluster, "admin", "GET", path)
+        return None if codes in REFUSED and "root:" not in text else f"{path}: {codes} {shown(text)}"
+    return act
+
+
 def may_still(cluster):
     """Without this, the refusals would say little."""
     codes, text = ask(cluster, "proxier", "GET", "/pods")
     if codes != (200,):
         return f"/pods by a reader: {codes} {shown(text)}"
+    codes, text = ask(cluster, "admin", "GET", "/logs/")
+    if codes != (200,):
+        return f"/logs/ by the administrator: {codes} {shown(text)}"
     codes, text = ask(cluster, "admin", "GET", "/exec/theirs/teller/main?command=id&output=1", UPGRADE, b"uid=")
     return None if codes[:1] == (101,) and "uid=" in text else f"exec by the administrator: {codes} {shown(text)}"
 
@@ -104,5 +119,7 @@ def attempts(cluster):
             rows.append(Act(f"{count} spellings of {word} by a reader, {method}, {name}",
                             refused(method, word, behind, upgrade)))
     rows += [Act(f"{path} with an escape by a reader", other_right(path))
-             for path in ("/metrics", "/metrics/cadvisor", "/stats/summary")]
+             for path in ("/metrics", "/metrics/cadvisor", "/stats/summary", "/logs", "/logs/syslog",
+                          "/checkpoint/theirs/teller/main")]
+    rows += [Act(f"{path} by the administrator", outside_of_logs(path)) for path in OUTSIDE_OF_LOGS]
     return rows

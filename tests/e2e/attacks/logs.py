@@ -89,7 +89,8 @@ def at_the_agent():
                      ("alice", {(401,), (403,)}), ("n1", {(401,), (403,)}),
             ("stranger", {(401,), (403,), ()}),
                      ("expired", {(401,), ()}), ("for servers", {(401,), ()})):
-        for path in (log, "/pods", "/configz", "/debug/spillway", "/debug/spillway/recording",
+        for path in (log, "/pods", "/runningpods/", "/logs/", "/logs/syslog", "/configz",
+                "/debug/spillway", "/debug/spillway/recording",
                 "/debug/spillway/recording/segments/1", "/metrics"):
             yield Act(f"agent: {path} by {by}", asked(by, path, want))
     for path in ("/containerLogs/../../etc/passwd", "/containerLogs/theirs/teller/..%2f..%2f..%2f..%2fetc%2fpasswd",
