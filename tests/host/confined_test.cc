@@ -107,6 +107,32 @@ TEST_F(ConfinedTest, HasTheRightsItWasGivenAndNoFilterUnlessAsked) {
   EXPECT_EQ(said("id -u; id -g; id -G", {.uid = 1000, .gid = 2000, .groups = {3000}}), "1000\n2000\n2000 3000\n");
 }
 
+/// The mounts of the first pod's container are opened when the second pod, of the same uid, exists.
+TEST_F(ConfinedTest, AContainerIsNotStartedInALaterPodOfTheSameUid) {
+  const auto begin_with_file = [this](const std::string& uid) {
+    agent::ManagedFile hosts;
+    hosts.container_path = "/etc/hosts";
+    runtime_->execute(
+        agent::StartContainer{.uid = uid, .name = "c", .argv = {"/bin/sleep", "1000"}, .files = {std::move(hosts)}});
+  };
+  const auto reports_of = [this](const std::string& uid) {
+    return std::ranges::count_if(events_, [&](const agent::HostEvent& event) {
+      const auto* started = std::get_if<ContainerStarted>(&event);
+      const auto* failed = std::get_if<ContainerStartFailed>(&event);
+      return (started != nullptr && started->uid == uid) || (failed != nullptr && failed->uid == uid);
+    });
+  };
+  create();
+  begin_with_file("u1");
+  runtime_->execute(agent::RemovePod{"u1"});
+  create();
+  begin_with_file("u1");
+  create("u2");
+  begin_with_file("u2");
+  ASSERT_TRUE(run_until([&] { return reports_of("u1") > 0 && reports_of("u2") > 0; }));
+  EXPECT_EQ(reports_of("u1"), 1) << "the first start has no pod any more";
+}
+
 /// Runs commands inside the container "main".
 struct EntryTest : ConfinedTest {
   void begin_main(const std::string& script = "sleep 1000",

@@ -69,6 +69,7 @@ Next CriContainerStart::run(ContainerStartStep step) {
 Next CriContainerStart::check() {
   CriPod* pod = means_.pods.find(command_.uid);
   if (pod == nullptr) return refuse("CreateContainerError", fmt::format("pod {} is unknown", command_.uid));
+  pod_ = pod->identity;
   if (pod->broken) return refuse("CreateContainerError", pod->broken->text());
   if (!is_plain_name(command_.name) || command_.name.starts_with('_'))
     return refuse("CreateContainerError", fmt::format("\"{}\" cannot name a container", command_.name));
@@ -76,7 +77,8 @@ Next CriContainerStart::check() {
   if (spec == nullptr) return refuse("CreateContainerError", "it came without its definition");
   if (const Outcome followed = means_.sandboxes.follow(*pod, command_); !followed)
     return refuse("CreateContainerConfigError", followed.error().text());
-  if (!pod->starting.emplace(command_.name, spec->image).second)
+  claim_ = pod->starting.claim(command_.name, spec->image);
+  if (claim_ == nullptr)
     return refuse("CreateContainerError", fmt::format("container \"{}\" is being started", command_.name));
   image_name_ = spec->image;
   return find_pod() == nullptr ? Next::kEnd : Next::kStep;
@@ -211,9 +213,9 @@ Next CriContainerStart::ask_status() {
 }
 
 Next CriContainerStart::on_running(const Result<Json>& status) {
-  CriPod* pod = means_.pods.find(command_.uid);
+  claim_.reset();
+  CriPod* pod = means_.pods.find(command_.uid, pod_);
   if (pod == nullptr) return Next::kEnd;
-  pod->starting.erase(command_.name);
   CriContainer container;
   container.id = id_;
   container.attempt = command_.attempt;
@@ -244,21 +246,22 @@ Next CriContainerStart::on_running(const Result<Json>& status) {
 }
 
 CriPod* CriContainerStart::find_pod() {
-  CriPod* pod = means_.pods.find(command_.uid);
+  CriPod* pod = means_.pods.find(command_.uid, pod_);
   if (pod != nullptr && !pod->stopping && !means_.pods.is_closing()) return pod;
   refuse("RunContainerError", "the pod is being stopped");
   return nullptr;
 }
 
 Next CriContainerStart::refuse(std::string_view reason, std::string message) {
-  if (CriPod* pod = means_.pods.find(command_.uid)) pod->starting.erase(command_.name);
+  claim_.reset();
+  if (means_.pods.is_made_anew(command_.uid, pod_)) return Next::kEnd;
   host().events.emit(agent::ContainerStartFailed{command_.uid, command_.name, command_.attempt, std::string(reason),
                                                  std::move(message)});
   return Next::kEnd;
 }
 
 Next CriContainerStart::refuse_by_runtime(std::string_view reason, std::string message) {
-  const CriPod* pod = means_.pods.find(command_.uid);
+  const CriPod* pod = means_.pods.find(command_.uid, pod_);
   if (pod == nullptr || pod->stopping || pod->sandbox.empty()) return refuse(reason, std::move(message));
   means_.sandboxes.check(*pod, [self = shared_from_this(), reason = std::string(reason), message = std::move(message)] {
     self->refuse(reason, message);

@@ -14,6 +14,8 @@
 #include "host/containers/cri_run.h"
 #include "host/containers/cri_sandboxes.h"
 #include "host/containers/log_folders.h"
+#include "host/pods/container_starts.h"
+#include "host/pods/pod_identity.h"
 #include "host/volumes/volume_thread.h"
 
 #include <cstdint>
@@ -71,6 +73,7 @@ class CriContainerStart final : public CriRun<CriContainerStart, ContainerStartS
   Result<api::Json> configure(const CriPod& pod);
   /// Null, and refused: the pod has been stopped or removed.
   CriPod* find_pod();
+  /// Reports a failed start, unless another pod has the uid now: nothing waits for this start any more.
   Next refuse(std::string_view reason, std::string message);
   /// Reports a failed create or start. If the failure shows that the sandbox has ended, that is reported first.
   Next refuse_by_runtime(std::string_view reason, std::string message);
@@ -79,7 +82,9 @@ class CriContainerStart final : public CriRun<CriContainerStart, ContainerStartS
 
   const ContainerStartMeans& means_;
   agent::StartContainer command_;
-  std::string image_name_;  // as the pod has it
+  PodIdentity pod_;
+  ContainerStarts::Claim claim_;  // null: the name is not claimed yet, or another start has it
+  std::string image_name_;        // as the pod has it
   Instant asked_{};
   api::Json image_;  // as the runtime describes it
   std::vector<PlacedMount> mounts_;

@@ -220,11 +220,13 @@ void CriPodEnds::finish(const std::string& uid) {
 void CriPodEnds::free_storage(const std::string& uid) {
   CriPod& pod = *pods_.find(uid);
   const auto left = std::make_shared<std::size_t>(pod.ended.size() + 2);
-  const auto on_freed = alive_.guard([this, uid, left](std::size_t done) {
+  const auto report = [this, uid, identity = pod.identity] {
+    if (!pods_.is_made_anew(uid, identity)) host_.events.emit(agent::PodStopped{uid});
+  };
+  const auto on_freed = alive_.guard([this, report, left](std::size_t done) {
     if (*left == 0) return;
     *left = done < *left ? *left - done : 0;
-    if (*left == 0)
-      means_.storage.when_disks_read(host_.loop.now().mono, [this, uid] { host_.events.emit(agent::PodStopped{uid}); });
+    if (*left == 0) means_.storage.when_disks_read(host_.loop.now().mono, report);
   });
   host_.loop.at(host_.loop.now().mono + kFreeMax, [on_freed, left] { on_freed(*left); });
   for (const auto& [instance, id] : pod.ended)

@@ -21,6 +21,16 @@ const CriPod* CriPods::find(const std::string& uid) const {
   return found == pods_.end() ? nullptr : &found->second;
 }
 
+CriPod* CriPods::find(const std::string& uid, const PodIdentity& identity) {
+  CriPod* found = find(uid);
+  return found != nullptr && found->identity == identity ? found : nullptr;
+}
+
+bool CriPods::is_made_anew(const std::string& uid, const PodIdentity& identity) const {
+  const CriPod* found = find(uid);
+  return found != nullptr && identity != nullptr && found->identity != identity;
+}
+
 const CriPod* CriPods::find(const api::PodKey& key) const {
   const CriPod* found = nullptr;
   for (const auto& [uid, pod] : pods_) {
@@ -149,7 +159,7 @@ bool CriPods::wants_image(const ListedImage& image) const {
     return parsed ? parsed->repository : std::string();
   };
   for (const auto& [uid, pod] : pods_) {
-    for (const auto& [container, wanted] : pod.starting) {
+    for (const std::string& wanted : pod.starting.images()) {
       if (wanted == image.id) return true;
       const std::string repository = repository_of(wanted);
       if (std::ranges::any_of(image.names, [&](const auto& name) { return repository_of(name) == repository; }))

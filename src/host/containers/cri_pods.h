@@ -14,6 +14,8 @@
 #include "host/companion/pod_files.h"
 #include "host/containers/image_collector.h"
 #include "host/observation/observer.h"
+#include "host/pods/container_starts.h"
+#include "host/pods/pod_identity.h"
 #include "host/reaction/container_handle.h"
 #include "host/reaction/host_events.h"
 #include "host/reaction/reaction_target.h"
@@ -46,6 +48,7 @@ struct CriContainer {
 };
 
 struct CriPod {
+  PodIdentity identity = new_pod_identity();
   agent::CreatePod command;
   WallTime created;
   CgroupDir cgroup;
@@ -66,7 +69,7 @@ struct CriPod {
   std::set<std::string> old_sandboxes;
   std::set<std::string> lost_sandboxes;  // sandboxes that have not been stopped
   std::map<std::string, CriContainer> containers;
-  std::map<std::string, std::string> starting;                        // containers that start: name and image
+  ContainerStarts starting;
   std::map<std::pair<std::string, std::int32_t>, std::string> ended;  // ids of earlier instances
   std::vector<agent::ContainerExited> unreported_ends;                // ends that wait for the state of the sandbox
   bool stopping = false;
@@ -94,6 +97,10 @@ class CriPods {
   /// Null: there is no such pod.
   CriPod* find(const std::string& uid);
   const CriPod* find(const std::string& uid) const;
+  /// Null as well if that pod was removed and another one has its uid.
+  CriPod* find(const std::string& uid, const PodIdentity& identity);
+  /// True if another pod has the uid now.
+  bool is_made_anew(const std::string& uid, const PodIdentity& identity) const;
   /// Finds the pod of that name that is not being stopped, if there are several.
   const CriPod* find(const api::PodKey& key) const;
   /// Null: there is no such pod, or no container of that name in it. With `id`: null as well if that is another's.

@@ -53,7 +53,9 @@ std::vector<std::string> sandbox_addresses(const Json& status) {
 class CriSandboxStart final : public CriRun<CriSandboxStart, SandboxStartStep> {
  public:
   CriSandboxStart(CriSandboxes& sandboxes, std::string uid)
-      : CriRun(kStepsOfSandboxStart), sandboxes_(sandboxes), host_(sandboxes.host_), uid_(std::move(uid)) {}
+      : CriRun(kStepsOfSandboxStart), sandboxes_(sandboxes), host_(sandboxes.host_), uid_(std::move(uid)) {
+    if (const CriPod* pod = sandboxes.pods_.find(uid_)) pod_ = pod->identity;
+  }
 
  private:
   Next run(SandboxStartStep step) override {
@@ -199,12 +201,13 @@ class CriSandboxStart final : public CriRun<CriSandboxStart, SandboxStartStep> {
     return Next::kEnd;
   }
 
-  /// Null: the pod is gone.
-  CriPod* find() const { return sandboxes_.pods_.find(uid_); }
+  /// Null: the pod has been removed; another one may have its uid.
+  CriPod* find() const { return sandboxes_.pods_.find(uid_, pod_); }
 
   CriSandboxes& sandboxes_;
   const CriHost& host_;
   std::string uid_;
+  PodIdentity pod_;                // null: there was no such pod
   std::vector<std::string> lost_;  // not stopped yet
   api::QosClass qos_ = {};         // the pod's, when its sandbox was requested
   std::string late_;               // id of a sandbox whose pod was removed

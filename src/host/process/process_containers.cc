@@ -74,25 +74,29 @@ void ProcessContainers::complete(const ProcessPod& pod, agent::StartContainer& c
 }
 
 void ProcessContainers::open_mounts(ProcessPod& pod, agent::StartContainer command) {
-  pod.awaited[command.name] = command.attempt;
+  // The thread of volumes may keep a copy of the answer's function for a while: the claim ends with the answer.
+  const auto start =
+      std::make_shared<MountedStart>(pod.identity, pod.awaited.claim(command.name, command.image), command);
   VolumeThread::Mounts wanted{.container = command.name,
                               .volumes = command.volumes,
                               .files = command.files,
                               .folder = pod.file_folder(command.name),
                               .first_id = *pod.isolated.first_id};
-  const bool queued = means_.volumes.open(pod.volumes, std::move(wanted),
-                                          alive_.guard([this, command](Result<std::vector<OpenedMount>> opened) {
-                                            on_mounts(command, std::move(opened));
-                                          }));
+  const bool queued = means_.volumes.open(
+      pod.volumes, std::move(wanted),
+      alive_.guard([this, start](Result<std::vector<OpenedMount>> opened) { on_mounts(*start, std::move(opened)); }));
   if (queued) return;
-  pod.awaited.erase(command.name);
+  start->claim.reset();
   refuse(command, "CreateContainerError", "too many volumes are being made");
 }
 
-void ProcessContainers::on_mounts(agent::StartContainer command, Result<std::vector<OpenedMount>> opened) {
+/// Mounts of a pod that was removed are closed. If another pod has its uid now, nothing waits for this start.
+void ProcessContainers::on_mounts(MountedStart& start, Result<std::vector<OpenedMount>> opened) {
+  start.claim.reset();
+  const agent::StartContainer& command = start.command;
+  if (pods_.is_made_anew(command.uid, start.pod)) return;
   ProcessPod* pod = pods_.find(command.uid);
   if (pod == nullptr) return refuse(command, "RunContainerError", "the pod is gone");
-  pod->awaited.erase(command.name);
   if (!opened) {
     refuse(command, "CreateContainerConfigError", opened.error().text());
   } else if (pod->stopping || pods_.is_closing()) {

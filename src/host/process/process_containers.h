@@ -56,8 +56,16 @@ class ProcessContainers final : private ContainerProcess::Owner {
  private:
   /// Sets what the command leaves open: environment, working directory, processors.
   void complete(const ProcessPod& pod, agent::StartContainer& command) const;
+
+  /// A start whose mounts are being opened.
+  struct MountedStart {
+    PodIdentity pod;
+    ContainerStarts::Claim claim;
+    agent::StartContainer command;
+  };
+
   void open_mounts(ProcessPod& pod, agent::StartContainer command);
-  void on_mounts(agent::StartContainer command, Result<std::vector<OpenedMount>> opened);
+  void on_mounts(MountedStart& start, Result<std::vector<OpenedMount>> opened);
   void launch(ProcessPod& pod, const agent::StartContainer& command, std::vector<OpenedMount> mounts);
   static Result<UniqueFd> target_pids(const ProcessPod& pod, const std::string& target);
   ContainerProcess::Start start_of(ProcessPod& pod, const agent::StartContainer& command) const;

@@ -80,8 +80,8 @@ void ProcessPodEnds::advance(const std::string& uid) {
 void ProcessPodEnds::free_storage(const std::string& uid) {
   ProcessPod& pod = *pods_.find(uid);
   pod.freeing = ProcessPod::FreeState::kRunning;
-  const auto measured = alive_.guard([this, uid] {
-    ProcessPod* again = pods_.find(uid);
+  const auto measured = alive_.guard([this, uid, identity = pod.identity] {
+    ProcessPod* again = pods_.is_made_anew(uid, identity) ? nullptr : pods_.find(uid);
     if (again == nullptr || again->freeing != ProcessPod::FreeState::kRunning) return;
     again->freeing = ProcessPod::FreeState::kDone;
     advance(uid);

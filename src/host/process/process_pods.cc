@@ -29,6 +29,11 @@ ProcessPod* ProcessPods::find(const std::string& uid) {
   return found == pods_.end() ? nullptr : &found->second;
 }
 
+bool ProcessPods::is_made_anew(const std::string& uid, const PodIdentity& identity) {
+  const ProcessPod* found = find(uid);
+  return found != nullptr && found->identity != identity;
+}
+
 const ProcessPod* ProcessPods::find(const api::PodKey& key) const {
   const ProcessPod* found = nullptr;
   for (const auto& [uid, pod] : pods_) {

@@ -12,6 +12,8 @@
 #include "host/cgroup/cgroup.h"
 #include "host/cgroup/node_slice.h"
 #include "host/observation/observer.h"
+#include "host/pods/container_starts.h"
+#include "host/pods/pod_identity.h"
 #include "host/process/container_process.h"
 #include "host/process/kept_records.h"
 #include "host/process/pod_isolator.h"
@@ -38,6 +40,7 @@ struct ProcessPod {
   /// Progress of freeing a stopped pod's disk space.
   enum class FreeState { kUnasked, kAsked, kRunning, kDone };
 
+  PodIdentity identity = new_pod_identity();
   agent::CreatePod command;
   WallTime created;
   CgroupDir cgroup;
@@ -53,7 +56,7 @@ struct ProcessPod {
   std::map<std::string, std::unique_ptr<ContainerProcess>> containers;
   std::shared_ptr<VolumeSet> volumes;            // null: it is not confined, or has ended; the thread's alone
   std::set<std::string> disk_volumes;            // on which its containers may write
-  std::map<std::string, std::int32_t> awaited;   // containers whose mounts are being opened: attempts
+  ContainerStarts awaited;                       // containers whose mounts are being opened
   std::shared_ptr<const ReactionTarget> target;  // null: to be made anew
   bool made = true;                              // false: known from its record alone
   std::optional<Supervisor> holder;              // holds the pod's namespaces while no container runs
@@ -98,6 +101,8 @@ class ProcessPods {
 
   /// Null: there is no such pod.
   ProcessPod* find(const std::string& uid);
+  /// True if another pod has the uid now.
+  bool is_made_anew(const std::string& uid, const PodIdentity& identity);
   /// Finds the pod of that name that is not being stopped, if there are several.
   const ProcessPod* find(const api::PodKey& key) const;
   /// Null: there is no such pod, or no container of that name in it.
