@@ -55,7 +55,7 @@ api::Pod make_pod(Sort sort) {
 struct Filled {
   explicit Filled(std::int64_t nodes) {
     placer.surroundings().set_namespace("default", api::StringMap{});
-    placer.surroundings().set_owner("ReplicaSet", "default", "web",
+    placer.surroundings().set_owner(api::KindId{"apps", "ReplicaSet"}, "default", "web",
                                     api::LabelSelector{{{"app", api::LabelRequirement::Op::kEquals, {"web"}}}});
     const api::Pod owned = make_pod(Sort::kOwned);
     const api::Pod alone = make_pod(Sort::kAlone);

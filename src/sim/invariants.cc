@@ -1,5 +1,6 @@
 #include "sim/invariants.h"
 
+#include "api/object/kind_id.h"
 #include "policy/workloads/replacement_first.h"
 #include "sim/properties/object_facts.h"
 
@@ -13,7 +14,7 @@ namespace {
 /// The uid of the ReplicaSet that the pod belongs to; empty: none.
 std::string owner_uid(const api::Pod& pod) {
   const api::OwnerReference* owner = api::controller_of(pod.metadata);
-  return owner == nullptr || owner->kind != "ReplicaSet" ? std::string() : owner->uid;
+  return owner == nullptr || api::kind_of(*owner) != api::kind_of<api::ReplicaSet>() ? std::string() : owner->uid;
 }
 
 /// True if the pod collector ended it, because its node is deleted: the agent of that node may not know it yet, and

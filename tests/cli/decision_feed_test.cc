@@ -202,6 +202,24 @@ TEST(DecisionFeed, AKubeletsStartIsNoDecisionButTheEndOfAPressureIs) {
   EXPECT_EQ(taken(asked, at(1)), "NodeHasSufficientPID n1 event;");
 }
 
+TEST(DecisionFeed, CustomKindsAreNeitherPodsNorNodes) {
+  const auto of_custom_kind = [](api::Json sent) {
+    sent.make({"involvedObject", "apiVersion"}) = "example.com/v1";
+    return sent;
+  };
+  DecisionFeed of_pod({.node = {}, .ns = {}, .pod = "hog", .reasons = {}}, at(0).wall);
+  of_pod.on_event(of_custom_kind(event({.uid = "e1"})), When::kNow, at(1));
+  EXPECT_EQ(taken(of_pod, at(1)), "");
+  of_pod.on_event(event({.uid = "e2"}), When::kNow, at(2));
+  EXPECT_NE(taken(of_pod, at(20)), "");
+  DecisionFeed feed({}, at(0).wall);
+  feed.on_event(of_custom_kind(node_event("NodeHasDiskPressure", "2026-11-26T06:00:03Z", "c")), When::kNow, at(3));
+  EXPECT_EQ(taken(feed, at(3)), "NodeHasDiskPressure n1 event;");
+  feed.on_event(node_event("NodeHasNoDiskPressure", "2026-11-26T06:00:04Z", "b"), When::kNow, at(4));
+  EXPECT_EQ(taken(feed, at(4)), "") << "the node had no pressure";
+  EXPECT_EQ(happening_of(of_custom_kind(event({})))->subject.kind, "Pod.example.com");
+}
+
 TEST(DecisionFeed, AStartBeforeThePressureIsNotItsEnd) {
   DecisionFeed feed({}, at(0).wall);
   feed.on_node(*api::parse_json(R"({"metadata":{"name":"n1"},"spec":{},"status":{"conditions":[{"type":"MemoryPressure",

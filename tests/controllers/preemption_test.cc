@@ -413,6 +413,23 @@ TEST_F(SchedulerPreemption, DeletionsAreLimitedAllOrNone) {
               HasSubstr("spillway_lifecycle_held_acts_total{act=\"delete-pod\",brake=\"act-limit-reached\"} 1"));
 }
 
+TEST_F(SchedulerPreemption, ALimitByOwnerIsForOneGroupOfAKind) {
+  options_.brakes.delete_pod.per_owner = lifecycle::ActLimit{1, minutes(10)};
+  restart_scheduler();
+  const auto owned_by = [](Json victim, std::string_view api_version) {
+    victim.make({"metadata", "ownerReferences"}) = Json::array({Json::object({{"apiVersion", api_version},
+                                                                              {"kind", "Rollout"},
+                                                                              {"name", "web"},
+                                                                              {"uid", api_version},
+                                                                              {"controller", true}})});
+    return victim;
+  };
+  create(owned_by(pod("low-a", "300Mi"), "one.example.com/v1"));
+  create(owned_by(pod("low-b", "300Mi"), "two.example.com/v1"));
+  create(pod("both", "900Mi", "high"));
+  EXPECT_THAT(deletions(), testing::SizeIs(2)) << "each of the two owners loses one pod";
+}
+
 TEST_F(SchedulerPreemption, WhatIsHeldOnOneNodeIsDoneOnTheNext) {
   options_.brakes.delete_pod.global = lifecycle::ActLimit{1, minutes(10)};
   restart_scheduler();

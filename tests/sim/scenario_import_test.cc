@@ -110,6 +110,32 @@ TEST(ClusterImport, DeploymentsFollowTheirReplicaSetsAndUseTheSame) {
   EXPECT_TRUE(inventory->left_out.empty());
 }
 
+/// Custom kinds that have the names of workloads, and a pod of one of them, beside the workload of that name.
+TEST(ClusterImport, CustomKindsAreNoWorkloads) {
+  api::Json list = rolled_shop();
+  api::Json::Array& items = *list.find("items")->if_array();
+  const auto copy_of = [&](std::size_t number, std::string_view name) {
+    api::Json copy = items[number];
+    copy.make({"metadata", "name"}) = name;
+    return copy;
+  };
+  api::Json custom = copy_of(4, "web-b");
+  custom["apiVersion"] = "example.com/v1";
+  api::Json pod = copy_of(5, "custom-1");
+  pod.make({"metadata", "ownerReferences"}).if_array()->front()["apiVersion"] = "example.com/v1";
+  pod.make({"spec", "containers"}).if_array()->front().make({"resources", "requests", "memory"}) = "99Mi";
+  items.push_back(std::move(custom));
+  items.push_back(std::move(pod));
+  const auto inventory = import_cluster(list, {});
+  ASSERT_TRUE(inventory) << inventory.error().text();
+  ASSERT_EQ(inventory->objects.size(), 4U) << "namespace, two ReplicaSets, Deployment";
+  EXPECT_EQ(memory_of_template(inventory->objects[2]), std::to_string(mebibytes(20).count()))
+      << "the custom kind's pod says nothing about the ReplicaSet's";
+  EXPECT_EQ(reason_for(*inventory, "ReplicaSet shop/web-b"), "objects of this kind are not simulated");
+  EXPECT_EQ(reason_for(*inventory, "Pod shop/custom-1 metadata.ownerReferences"),
+            "no controller acts for ReplicaSet.example.com/shop/web-b here");
+}
+
 /// Nothing is rolled by the import itself; a rollout, and an undo, then are.
 TEST(ClusterImport, DeploymentsRollWhatTheyOwned) {
   const auto read = [](const std::string&) -> Result<std::string> { return api::to_text(rolled_shop()); };

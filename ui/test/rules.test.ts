@@ -160,6 +160,17 @@ test('events that are no decision against a pod', () => {
   assert.deepEqual(rowsOf([], [], [event('Scheduled', 'Pod', 'Successfully assigned')]), []);
 });
 
+test('a custom kind is not the kind of that name', () => {
+  const about = { apiVersion: 'example.com/v1', kind: 'Pod', namespace: 'shop', name: 'x' };
+  const event = leanEvent({ metadata: { name: 'e', namespace: 'shop' }, involvedObject: about, reason: 'Evicted', message: '', lastTimestamp: '2026-11-21T00:02:10Z' });
+  assert.equal(event.kind, 'Pod.example.com');
+  assert.equal(leanEvent({ involvedObject: { apiVersion: 'example.com/v1', kind: 'Node', name: 'n1' } }).node, '');
+  assert.equal(leanEvent({ involvedObject: { kind: 'Node', name: 'n1' } }).node, 'n1');
+  assert.equal(leanEvent({ involvedObject: { apiVersion: 'networking.k8s.io/v1', kind: 'Ingress', name: 'i' } }).kind, 'Ingress');
+  const owner = { apiVersion: 'example.com/v1', kind: 'ReplicaSet', name: 'web', controller: true };
+  assert.equal(leanPod({ metadata: { ownerReferences: [owner] } }).owner, 'ReplicaSet.example.com/web');
+});
+
 test('signals of a stock kubelet', () => {
   const summary = stock.pages['/api/v1/nodes/worker-1/proxy/stats/summary'];
   const found = signalsOfSummary(summary, { 'memory.available': '100Mi', 'nodefs.available': '90%' });

@@ -6,6 +6,7 @@
 
 #include <compare>
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace spillway::api {
@@ -36,6 +37,19 @@ template <typename Reference>
   }
 constexpr KindId kind_of(const Reference& reference) {
   return kind_id(reference.api_version, reference.kind);
+}
+
+/// True for groups that Kubernetes has or reserves for itself: "", "apps", "networking.k8s.io". Groups of other custom
+/// kinds have a dot and another end.
+constexpr bool is_group_of_kubernetes(std::string_view group) {
+  return !group.contains('.') || group.ends_with(".k8s.io");
+}
+
+/// "ReplicaSet"; "ReplicaSet.example.com" for a kind of another group than Kubernetes' own.
+inline std::string text_of(const KindId& id) {
+  std::string text(id.kind);
+  if (!is_group_of_kubernetes(id.group)) text.append(1, '.').append(id.group);
+  return text;
 }
 
 /// The kind of the objects that T holds.

@@ -1,6 +1,7 @@
 // `spillway explain`: asks the agents through the API server, or reads a journal, and prints the answer.
 #include "api/codec/codec.h"
 #include "api/object/event.h"
+#include "api/object/kind_id.h"
 #include "api/object/pod_volumes.h"
 #include "api/object/replication_controller.h"
 #include "api/object/service.h"
@@ -403,7 +404,7 @@ class Explainer {
     for (const api::Json& each :
          cluster_->list(client::object_path(Owner::kApiVersion, resource, command_.name_space))) {
       if (const auto owner = api::decode<Owner>(each)) {
-        around.set_owner(std::string(Owner::kKind), owner->metadata.ns, owner->metadata.name, owner->selector);
+        around.set_owner(api::kind_of<Owner>(), owner->metadata.ns, owner->metadata.name, owner->selector);
       }
     }
   }

@@ -116,10 +116,13 @@ WallTime time_of(const api::Json& event) {
   return {};
 }
 
+api::KindId kind_of_subject(const api::Json& event) {
+  return api::kind_id(event.string_at({"involvedObject", "apiVersion"}), event.string_at({"involvedObject", "kind"}));
+}
+
 /// The node itself, or the node on which a kubelet wrote it.
 std::string node_of(const api::Json& event) {
-  if (api::kind_id(event.string_at({"involvedObject", "apiVersion"}), event.string_at({"involvedObject", "kind"})) ==
-      api::KindId{"", "Node"})
+  if (kind_of_subject(event) == api::KindId{"", "Node"})
     return std::string(event.string_at({"involvedObject", "name"}));
   if (const auto host = event.string_at({"source", "host"}); !host.empty()) return std::string(host);
   const bool by_kubelet = event.string_at({"reportingComponent"}) == "kubelet";
@@ -190,7 +193,7 @@ bool reports_decision(std::string_view reason) {
 std::optional<Happening> happening_of(const api::Json& event) {
   Happening happening;
   happening.reason = std::string(event.string_at({"reason"}));
-  happening.subject = {.kind = std::string(event.string_at({"involvedObject", "kind"})),
+  happening.subject = {.kind = api::text_of(kind_of_subject(event)),
                        .ns = std::string(event.string_at({"involvedObject", "namespace"})),
                        .name = std::string(event.string_at({"involvedObject", "name"})),
                        .uid = std::string(event.string_at({"involvedObject", "uid"}))};

@@ -1,9 +1,8 @@
 #include "controllers/scheduling/preemptor.h"
 
+#include "api/object/owner_text.h"
 #include "controllers/shared/owned_pods.h"
 #include "controllers/shared/paths.h"
-
-#include <fmt/format.h>
 
 #include <utility>
 
@@ -13,13 +12,8 @@ namespace {
 
 using scheduling::PreemptionWrite;
 
-std::string owner_of_victim(const api::Pod& pod) {
-  const api::OwnerReference* owner = api::controller_of(pod.metadata);
-  return owner == nullptr ? std::string() : fmt::format("{}/{}/{}", owner->kind, pod.metadata.ns, owner->name);
-}
-
 lifecycle::Act deletion_of(const api::Pod& victim) {
-  return {lifecycle::ActKind::kDeletePod, {}, owner_of_victim(victim)};
+  return {lifecycle::ActKind::kDeletePod, {}, api::controller_text(victim.metadata)};
 }
 
 }  // namespace

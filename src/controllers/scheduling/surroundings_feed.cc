@@ -1,5 +1,6 @@
 #include "controllers/scheduling/surroundings_feed.h"
 
+#include "api/object/kind_id.h"
 #include "controllers/shared/paths.h"
 
 #include <optional>
@@ -13,7 +14,7 @@ void SurroundingsFeed::follow(client::Informer<Owner>& owners) {
   owners.cache().listen({[this](const auto& before, const auto& after, Now) {
     const Owner& owner = after ? *after : *before;
     if (before && after && before->selector == after->selector) return;
-    around_.set_owner(std::string(Owner::kKind), owner.metadata.ns, owner.metadata.name,
+    around_.set_owner(api::kind_of<Owner>(), owner.metadata.ns, owner.metadata.name,
                       after ? std::optional(after->selector) : std::nullopt);
     on_change_(scheduling::ClusterChange::of_owner());
   }});

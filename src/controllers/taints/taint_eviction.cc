@@ -1,5 +1,6 @@
 #include "controllers/taints/taint_eviction.h"
 
+#include "api/object/owner_text.h"
 #include "base/elapsed.h"
 #include "controllers/taints/taint_deletion.h"
 
@@ -26,12 +27,6 @@ constexpr Duration kStageWait = seconds(1);
 
 std::string subject_of(const api::PodKey& pod) {
   return "pod/" + pod.text();
-}
-
-/// "ReplicaSet/shop/web"; empty: no controller.
-std::string owner_of(const api::Pod& pod) {
-  const api::OwnerReference* owner = api::controller_of(pod.metadata);
-  return owner == nullptr ? std::string() : fmt::format("{}/{}/{}", owner->kind, pod.metadata.ns, owner->name);
 }
 
 }  // namespace
@@ -193,7 +188,8 @@ bool TaintEvictionController::holds(const PodPtr& pod, Now now) {
   const NodePtr node = shared_.nodes.cache().find(pod->spec.node_name);
   const lifecycle::Act act{
       lifecycle::ActKind::kDeletePod,
-      node ? lifecycle::zone_key(node->metadata.labels, options_.profile.zone_labels) : std::string(), owner_of(*pod)};
+      node ? lifecycle::zone_key(node->metadata.labels, options_.profile.zone_labels) : std::string(),
+      api::controller_text(pod->metadata)};
   const auto again = gate_.ask(act, subject_of(pod->key()), now);
   if (again) evictions_.postpone(pod->key(), *again, now);
   return again.has_value();

@@ -70,7 +70,7 @@ struct BrakeConfig {
 struct Act {
   ActKind kind{};
   std::string zone;   // key
-  std::string owner;  // "ReplicaSet/default/web"; empty: none
+  std::string owner;  // api::controller_text(): "ReplicaSet/default/web"; empty: none
 };
 
 /// The acts that an operator has stopped by hand, and why.

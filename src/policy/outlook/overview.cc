@@ -162,7 +162,8 @@ class OverviewMaker {
     auto remark = trouble_of(pod);
     if (!remark) return;
     const api::OwnerReference* owner = api::controller_of(pod.metadata);
-    std::string owner_text = owner == nullptr ? std::string() : fmt::format("{} {}", owner->kind, owner->name);
+    std::string owner_text =
+        owner == nullptr ? std::string() : fmt::format("{} {}", api::text_of(api::kind_of(*owner)), owner->name);
     if (!owner_text.empty()) {
       const auto [same, is_first] =
           of_owners_.try_emplace({pod.metadata.ns, owner_text, remark->code}, out_.concerns.size());

@@ -115,12 +115,13 @@ void Surroundings::set_service(const std::string& ns, const std::string& name, a
   if (known->second.empty()) services_.erase(known);
 }
 
-void Surroundings::set_owner(const std::string& kind, const std::string& ns, const std::string& name,
+void Surroundings::set_owner(const api::KindId& kind, const std::string& ns, const std::string& name,
                              std::optional<api::LabelSelector> selector) {
+  OwnerKey key(kind.group, kind.kind, ns, name);
   if (selector) {
-    owners_[{kind, ns, name}] = *std::move(selector);
+    owners_[std::move(key)] = *std::move(selector);
   } else {
-    owners_.erase({kind, ns, name});
+    owners_.erase(key);
   }
 }
 
@@ -149,7 +150,8 @@ std::optional<api::LabelSelector> Surroundings::selector_for(const api::Pod& pod
     for (const auto& [key, value] : wanted) all.add({key, api::LabelRequirement::Op::kEquals, {value}});
   }
   if (const api::OwnerReference* owner = api::controller_of(pod.metadata); owner != nullptr) {
-    const auto known = owners_.find({owner->kind, pod.metadata.ns, owner->name});
+    const api::KindId kind = api::kind_of(*owner);
+    const auto known = owners_.find(OwnerKey(kind.group, kind.kind, pod.metadata.ns, owner->name));
     if (known != owners_.end()) {
       for (const api::LabelRequirement& requirement : known->second.requirements) all.add(requirement);
     }

@@ -5,6 +5,7 @@
 // Constraints".
 #pragma once
 
+#include "api/object/kind_id.h"
 #include "api/object/pod.h"
 #include "api/object/selector.h"
 #include "policy/scheduling/pod_terms.h"
@@ -75,7 +76,7 @@ class Surroundings {
   /// `selector` empty: the Service selects no pod, or was deleted.
   void set_service(const std::string& ns, const std::string& name, api::StringMap selector);
   /// The selector of a ReplicationController, ReplicaSet or StatefulSet; nullopt: it is gone.
-  void set_owner(const std::string& kind, const std::string& ns, const std::string& name,
+  void set_owner(const api::KindId& kind, const std::string& ns, const std::string& name,
                  std::optional<api::LabelSelector> selector);
   /// The pod has no node yet and is promised one; by uid. An empty node: it is not. Returns the node that it was
   /// promised before; empty: none.
@@ -104,7 +105,8 @@ class Surroundings {
   void each_in(const std::string& ns, const std::function<void(const PodSort&)>& visit) const;
 
  private:
-  using SortKey = std::tuple<std::string, api::StringMap, std::string, bool>;  // namespace, labels, terms, leaving
+  using SortKey = std::tuple<std::string, api::StringMap, std::string, bool>;       // namespace, labels, terms, leaving
+  using OwnerKey = std::tuple<std::string, std::string, std::string, std::string>;  // group, kind, namespace, name
   using Sorts = std::map<SortKey, PodSort, std::less<>>;
 
   struct ByKey {
@@ -118,7 +120,7 @@ class Surroundings {
   std::vector<std::vector<Sorts::iterator>> on_node_;  // by slot; each sort once
   std::map<std::string, api::StringMap> namespaces_;
   std::map<std::string, std::map<std::string, api::StringMap>> services_;  // by namespace and name
-  std::map<std::tuple<std::string, std::string, std::string>, api::LabelSelector> owners_;
+  std::map<OwnerKey, api::LabelSelector> owners_;
   std::map<std::string, std::map<std::string, std::shared_ptr<const api::Pod>>> promised_;  // by node and uid
 };
 

@@ -1,5 +1,7 @@
 #include "sim/properties/rollout_audit.h"
 
+#include "api/object/kind_id.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,7 +35,7 @@ std::int64_t least_available(const api::Deployment& deployment) {
 
 std::string set_of(const api::Pod& pod) {
   const api::OwnerReference* owner = api::controller_of(pod.metadata);
-  return owner == nullptr || owner->kind != "ReplicaSet" ? std::string() : owner->uid;
+  return owner == nullptr || api::kind_of(*owner) != api::kind_of<api::ReplicaSet>() ? std::string() : owner->uid;
 }
 
 /// Deployments with minReadySeconds are not checked: their pods are ready for a while before they count.
@@ -71,7 +73,7 @@ void RolloutAudit::on_replica_set(const api::ReplicaSet* before, const api::Repl
   }
   if (after == nullptr) return;
   const api::OwnerReference* owner = api::controller_of(after->metadata);
-  if (owner == nullptr || owner->kind != "Deployment") return;
+  if (owner == nullptr || api::kind_of(*owner) != api::kind_of<api::Deployment>()) return;
   Set& set = sets_[after->metadata.uid];
   set.name = after->metadata.name;
   set.rollout = owner->uid;

@@ -1,5 +1,6 @@
 #include "sim/scenario/cluster_import.h"
 
+#include "api/object/kind_id.h"
 #include "api/text/quantity.h"
 #include "sim/scenario/expectation.h"
 
@@ -26,6 +27,20 @@ std::string text_of_object(const Json& object) {
   const bool namespaced = !object.string_at({"metadata", "namespace"}).empty();
   return fmt::format("{} {}", object.string_at({"kind"}),
                      namespaced ? key_of(object) : std::string(object.string_at({"metadata", "name"})));
+}
+
+constexpr api::KindId kNode{"", "Node"};
+constexpr api::KindId kPod{"", "Pod"};
+constexpr api::KindId kDeployment{"apps", "Deployment"};
+constexpr api::KindId kReplicaSet{"apps", "ReplicaSet"};
+constexpr api::KindId kDaemonSet{"apps", "DaemonSet"};
+constexpr api::KindId kLease{"coordination.k8s.io", "Lease"};
+constexpr api::KindId kBudget{"policy", "PodDisruptionBudget"};
+constexpr api::KindId kPriorityClass{"scheduling.k8s.io", "PriorityClass"};
+
+/// The kind of an object, or that of an owner reference.
+api::KindId kind_of(const Json& document) {
+  return api::kind_id(document.string_at({"apiVersion"}), document.string_at({"kind"}));
 }
 
 std::optional<api::Quantity> quantity_at(const Json& object, std::initializer_list<std::string_view> path) {
@@ -56,17 +71,17 @@ class Importer {
 
   Result<Inventory> run(const Json::Array& items) {
     for (const Json& item : items) {
-      if (item.string_at({"kind"}) == "Node") take_node(item);
+      if (kind_of(item) == kNode) take_node(item);
     }
     if (out_.machines.empty()) return make_error(ErrorCode::kInvalid, "it has no Node that is Ready");
     for (const Json& item : items) record_owner(item);
     for (const Json& item : items) record_use(item);
     for (const Json& item : items) {
-      if (item.string_at({"kind"}) != "Deployment") take(item);
+      if (kind_of(item) != kDeployment) take(item);
     }
     // Deployments are made after their ReplicaSets, which they adopt: else each would make one of its own.
     for (const Json& item : items) {
-      if (item.string_at({"kind"}) == "Deployment") take(item);
+      if (kind_of(item) == kDeployment) take(item);
     }
     add_namespaces();
     return std::move(out_);
@@ -100,10 +115,10 @@ class Importer {
   /// Notes which ReplicaSets belong to a Deployment that is there. Pods of all its templates are assumed to use the
   /// same: the templates of a Deployment and of its ReplicaSets count as one.
   void record_owner(const Json& object) {
-    if (object.string_at({"kind"}) == "Deployment" && object.at({"spec", "template", "spec"}) != nullptr) {
+    if (kind_of(object) == kDeployment && object.at({"spec", "template", "spec"}) != nullptr) {
       deployments_.insert(fmt::format("Deployment/{}", key_of(object)));
     }
-    if (object.string_at({"kind"}) != "ReplicaSet") return;
+    if (kind_of(object) != kReplicaSet) return;
     const std::string owner = owner_of(object);
     if (owner.starts_with("Deployment/")) deployment_of_[fmt::format("ReplicaSet/{}", key_of(object))] = owner;
   }
@@ -116,7 +131,7 @@ class Importer {
 
   /// Notes the use of a pod for the template of its owner: the most that one of its pods uses.
   void record_use(const Json& pod) {
-    if (pod.string_at({"kind"}) != "Pod") return;
+    if (kind_of(pod) != kPod) return;
     const std::string owner = owner_of(pod);
     if (owner.empty()) return;
     Bytes& most = use_of_owner_[roller_of(owner)];
@@ -129,7 +144,7 @@ class Importer {
     for (const Json& each : *owners->if_array()) {
       const Json* controller = each.find("controller");
       if (controller == nullptr || controller->if_bool() != true) continue;
-      return fmt::format("{}/{}/{}", each.string_at({"kind"}), object.string_at({"metadata", "namespace"}),
+      return fmt::format("{}/{}/{}", api::text_of(kind_of(each)), object.string_at({"metadata", "namespace"}),
                          each.string_at({"name"}));
     }
     return {};
@@ -234,14 +249,14 @@ class Importer {
   }
 
   void take(const Json& item) {
-    const std::string_view kind = item.string_at({"kind"});
-    if (kind == "Node" || kind == "Lease") return;  // agents renew their own leases
-    if (kind == "Pod") return take_pod(item);
-    if (kind == "ReplicaSet") return take_workload(item, "replicasets");
-    if (kind == "DaemonSet") return take_workload(item, "daemonsets");
-    if (kind == "PodDisruptionBudget") return place("/apis/policy/v1", "poddisruptionbudgets", plain(item));
-    if (kind == "PriorityClass") return take_priority_class(item);
-    if (kind == "Deployment") return take_workload(item, "deployments");
+    const api::KindId kind = kind_of(item);
+    if (kind == kNode || kind == kLease) return;  // agents renew their own leases
+    if (kind == kPod) return take_pod(item);
+    if (kind == kReplicaSet) return take_workload(item, "replicasets");
+    if (kind == kDaemonSet) return take_workload(item, "daemonsets");
+    if (kind == kBudget) return place("/apis/policy/v1", "poddisruptionbudgets", plain(item));
+    if (kind == kPriorityClass) return take_priority_class(item);
+    if (kind == kDeployment) return take_workload(item, "deployments");
     omit(text_of_object(item), "objects of this kind are not simulated");
   }
 

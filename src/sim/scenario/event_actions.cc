@@ -1,5 +1,6 @@
 #include "sim/scenario/event_actions.h"
 
+#include "api/object/kind_id.h"
 #include "policy/workloads/deployment_revisions.h"
 #include "policy/workloads/pod_template.h"
 
@@ -29,7 +30,7 @@ std::string path_of(const DeploymentChoice& deployment) {
 
 bool is_of_daemon_set(const api::Pod& pod) {
   const api::OwnerReference* owner = api::controller_of(pod.metadata);
-  return owner != nullptr && owner->kind == "DaemonSet";
+  return owner != nullptr && api::kind_of(*owner) == api::kind_of<api::DaemonSet>();
 }
 
 /// The path at which objects of this kind are created.

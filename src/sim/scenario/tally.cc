@@ -1,5 +1,6 @@
 #include "sim/scenario/tally.h"
 
+#include "api/object/owner_text.h"
 #include "sim/properties/object_facts.h"
 
 #include <fmt/format.h>
@@ -12,11 +13,6 @@ namespace {
 
 constexpr std::size_t kUnrecoveredMax = 20;
 constexpr std::string_view kDeployments = "/registry/deployments/";
-
-std::string owner_text(const api::Pod& pod) {
-  const api::OwnerReference* owner = api::controller_of(pod.metadata);
-  return owner == nullptr ? std::string() : fmt::format("{}/{}/{}", owner->kind, pod.metadata.ns, owner->name);
-}
 
 bool is_unplaced(const api::Pod& pod) {
   const api::PodCondition* scheduled = api::find_condition(pod.status.conditions, "PodScheduled");
@@ -95,7 +91,7 @@ void Tally::record(HappeningKind kind, const api::Pod& pod, std::string reason) 
           .object = fmt::format("{}/{}", pod.metadata.ns, pod.metadata.name),
           .node = pod.spec.node_name,
           .zone = {},
-          .owner = owner_text(pod),
+          .owner = api::controller_text(pod.metadata),
           .reason = std::move(reason)});
 }
 

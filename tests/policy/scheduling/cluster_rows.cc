@@ -88,7 +88,7 @@ Result<Cluster> read_cluster(const Json& row) {
   }
   for (const Json& each : list_at(row, "replicasets")) {
     SPILLWAY_TRY(set, api::decode<api::ReplicaSet>(each));
-    cluster.around.set_owner("ReplicaSet", set.metadata.ns, set.metadata.name, set.selector);
+    cluster.around.set_owner(api::kind_of<api::ReplicaSet>(), set.metadata.ns, set.metadata.name, set.selector);
   }
   for (const Json& each : list_at(row, "nominated")) {
     SPILLWAY_TRY(pod, api::decode<api::Pod>(each));

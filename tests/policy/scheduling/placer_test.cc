@@ -137,7 +137,7 @@ class Cluster {
     around.set_namespace("shop", api::StringMap{{"team", "a"}});
     around.set_namespace("lab", api::StringMap{});
     around.set_service("shop", "web", {{"app", "web"}});
-    around.set_owner("ReplicaSet", "lab", "db",
+    around.set_owner(api::KindId{"apps", "ReplicaSet"}, "lab", "db",
                      api::LabelSelector{{{"app", api::LabelRequirement::Op::kEquals, {"db"}}}});
   }
 
@@ -262,6 +262,22 @@ TEST(Placer, WithoutNodesThereIsNothingToRefuse) {
   Placer placer;
   api::Pod pod;
   EXPECT_EQ(placer.place(pod).message, "no nodes available to schedule pods");
+}
+
+TEST(Surroundings, AnOwnerIsFoundByItsGroupToo) {
+  const api::LabelSelector of_web{{{"app", api::LabelRequirement::Op::kEquals, {"web"}}}};
+  Surroundings around;
+  around.set_owner(api::KindId{"apps", "ReplicaSet"}, "lab", "web", of_web);
+  api::Pod pod;
+  pod.metadata.ns = "lab";
+  pod.metadata.owner_references = {{"apps/v1beta2", "ReplicaSet", "web", "u1", true, true}};
+  ASSERT_TRUE(around.selector_for(pod));
+  EXPECT_EQ(*around.selector_for(pod), of_web) << "in any version";
+  pod.metadata.owner_references.front().api_version = "example.com/v1";
+  EXPECT_FALSE(around.selector_for(pod)) << "a custom kind of that name";
+  around.set_owner(api::KindId{"example.com", "ReplicaSet"}, "lab", "web", std::nullopt);
+  pod.metadata.owner_references.front().api_version = "apps/v1";
+  EXPECT_TRUE(around.selector_for(pod)) << "whose end is not that of another";
 }
 
 }  // namespace

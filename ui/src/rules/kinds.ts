@@ -18,6 +18,17 @@ export const kindOf = (kind: string): Kind | undefined => KINDS.find((each) => e
 /** By the name of the kind in any spelling: "svc", "services", "Service". */
 export const kindNamed = (word: string): Kind | undefined => KINDS.find((each) => each.plural === word.toLowerCase() || each.names.includes(word.toLowerCase()));
 
+/**
+ * The kind of an owner or object reference: "ReplicaSet", and "ReplicaSet.example.com" for a kind of another group than
+ * Kubernetes' own. Custom kinds may have the name of any other kind.
+ */
+export function kindText(reference: { apiVersion?: unknown; kind?: unknown }): string {
+  const kind = typeof reference.kind === 'string' ? reference.kind : '';
+  const version = String(reference.apiVersion ?? '');
+  const group = version.includes('/') ? version.slice(0, version.indexOf('/')) : '';
+  return !group.includes('.') || group.endsWith('.k8s.io') ? kind : `${kind}.${group}`;
+}
+
 export const listPath = ({ path, plural }: Kind): string => `${path}/${plural}`;
 /** A list of one: a user who may list a kind need not have the right to get one object of it. */
 export const namedPath = (kind: Kind, ns: string, name: string): string =>

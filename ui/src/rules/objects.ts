@@ -1,4 +1,5 @@
 // The parts of the API's objects that the page keeps: lean values, so that thousands fit. Pure.
+import { kindText } from './kinds.ts';
 
 export interface Condition { type: string; status: string; reason: string; message: string; since: string }
 export interface Taint { key: string; effect: string }
@@ -73,7 +74,7 @@ export function leanPod(object: Any): PodInfo {
     node: text(object.spec?.nodeName), phase: text(object.status?.phase), reason: text(object.status?.reason),
     message: text(object.status?.message), priority,
     critical: isStatic || annotations['kubernetes.io/config.mirror'] !== undefined || priority >= 2_000_000_000,
-    requests: memoryRequest(object.spec), owner: owner === null ? '' : `${owner.kind}/${owner.name}`,
+    requests: memoryRequest(object.spec), owner: owner === null ? '' : `${kindText(owner)}/${owner.name}`,
     startedAt: text(object.status?.startTime), createdAt: text(object.metadata?.creationTimestamp), conditions: list,
     scheduler: text(object.spec?.schedulerName) || 'the scheduler',
     ready: list.some((each) => each.type === 'Ready' && each.status === 'True'),
@@ -85,10 +86,10 @@ export function leanEvent(object: Any): Happening {
   const about = object.involvedObject ?? {};
   return {
     key: `${text(object.metadata?.namespace)}/${text(object.metadata?.name)}`, at, atMs: Date.parse(at) || 0,
-    kind: text(about.kind), ns: text(about.namespace), name: text(about.name),
+    kind: kindText(about), ns: text(about.namespace), name: text(about.name),
     reason: text(object.reason), message: text(object.message), warning: object.type === 'Warning',
     from: text(object.source?.component) || text(object.reportingComponent),
-    node: about.kind === 'Node' ? text(about.name) : text(object.source?.host),
+    node: kindText(about) === 'Node' ? text(about.name) : text(object.source?.host),
     count: Number(object.series?.count ?? object.count ?? 1),
   };
 }

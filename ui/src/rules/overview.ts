@@ -1,7 +1,7 @@
 // The objects of a cluster that need a look, each with one sentence: the rules and words of `spillway explain` without arguments
 // (src/policy/outlook/overview.cc, src/cli/text/outlook_sentence.cc), held together by tests/cli/outlooks.jsonl. Pure.
 import type { Decision } from './decisions.ts';
-import { commandFor } from './kinds.ts';
+import { commandFor, kindText } from './kinds.ts';
 import { subjectText, type Subject } from './outlook.ts';
 import { conditionOf, containersRemark, given, grouped, isTerminal, namespaceOf, ownerOf, whyFailed, whyNotReady } from './pods.ts';
 import { sentenceFor, type Facts, type Remark } from './remarks.ts';
@@ -121,7 +121,7 @@ function refused(scene: Scene): { kind: string; object: Any; remark: Remark }[] 
     const event = last.get(String(maker.metadata?.uid ?? ''));
     const pods = owned.get(maker.metadata?.uid) ?? { active: 0, newest: '' };
     if (event === undefined || pods.active >= wantedOf(maker) || pods.newest > timeOf(event) || maker.metadata.deletionTimestamp) return [];
-    const owner = (maker.metadata.ownerReferences ?? []).find((each: Any) => each.controller && each.kind === 'Deployment');
+    const owner = (maker.metadata.ownerReferences ?? []).find((each: Any) => each.controller && kindText(each) === 'Deployment');
     const facts: Facts = { message: String(event.message ?? '') };
     given(facts, 'last_at', timeOf(event));
     const object = owner === undefined ? maker : { metadata: { namespace: maker.metadata.namespace, name: owner.name } };
@@ -148,7 +148,7 @@ export function overviewOf(scene: Scene, nowMs: number, usual = 'default'): Over
   for (const node of scene.nodes) add('Node', node, nodeRemark(node, scene));
   for (const pod of scene.pods) {
     const owner = ownerOf(pod);
-    add('Pod', pod, podRemark(pod, { ...scene, claims: claimsOf.get(namespaceOf(pod)) ?? [] }, nowMs), owner === undefined ? '' : `${owner.kind} ${owner.name}`);
+    add('Pod', pod, podRemark(pod, { ...scene, claims: claimsOf.get(namespaceOf(pod)) ?? [] }, nowMs), owner === undefined ? '' : `${kindText(owner)} ${owner.name}`);
   }
   for (const { kind, object, remark } of refused(scene)) add(kind, object, remark);
   for (const claim of scene.claims) add('PersistentVolumeClaim', claim, claimRemark(claim, scene));
