@@ -287,6 +287,10 @@ void Loop::post(Task task) {
   if (must_ring) ring(impl_->wake_fd.get());
 }
 
+bool Loop::is_ours() const {
+  return impl_->is_ours();
+}
+
 void Loop::at_end_of_turn(Task task) {
   SPILLWAY_DCHECK(task);
   SPILLWAY_DCHECK(impl_->is_ours());
@@ -294,6 +298,7 @@ void Loop::at_end_of_turn(Task task) {
 }
 
 Loop::TimerId Loop::at(Instant due, Task task) {
+  SPILLWAY_DCHECK(impl_->is_ours());
   const TimerId id = ++impl_->last_timer;
   impl_->timers.emplace(std::pair(due, id), std::move(task));
   impl_->timer_due.emplace(id, due);
@@ -301,6 +306,7 @@ Loop::TimerId Loop::at(Instant due, Task task) {
 }
 
 void Loop::cancel(TimerId timer) {
+  SPILLWAY_DCHECK(impl_->is_ours());
   const auto it = impl_->timer_due.find(timer);
   if (it == impl_->timer_due.end()) return;
   impl_->timers.erase({it->second, timer});
@@ -308,6 +314,7 @@ void Loop::cancel(TimerId timer) {
 }
 
 void Loop::watch_fd(int fd, short poll_events, std::function<void()> ready) {
+  SPILLWAY_DCHECK(impl_->is_ours());
   const std::uint64_t id = ++impl_->last_watch;
   SPILLWAY_CHECK(impl_->watch_of_fd.emplace(fd, id).second);
   // POLLIN, POLLOUT, POLLPRI and EPOLLIN, EPOLLOUT, EPOLLPRI are the same numbers.
@@ -316,12 +323,14 @@ void Loop::watch_fd(int fd, short poll_events, std::function<void()> ready) {
 }
 
 void Loop::rewatch_fd(int fd, short poll_events) {
+  SPILLWAY_DCHECK(impl_->is_ours());
   const auto it = impl_->watch_of_fd.find(fd);
   SPILLWAY_CHECK(it != impl_->watch_of_fd.end());
   SPILLWAY_CHECK(impl_->control(EPOLL_CTL_MOD, fd, static_cast<std::uint32_t>(poll_events), it->second));
 }
 
 void Loop::unwatch_fd(int fd) {
+  SPILLWAY_DCHECK(impl_->is_ours());
   const auto it = impl_->watch_of_fd.find(fd);
   if (it == impl_->watch_of_fd.end()) return;
   // Fails only if the descriptor was closed already, which removed it as well.
@@ -331,6 +340,7 @@ void Loop::unwatch_fd(int fd) {
 }
 
 void Loop::mark(std::string what) {
+  SPILLWAY_DCHECK(impl_->is_ours());
   impl_->mark = std::move(what);
 }
 

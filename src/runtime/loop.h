@@ -1,8 +1,8 @@
 // The loop thread: everything that decides runs here, one thing after the other. Other threads post values to it.
 // One turn: descriptors that are ready, then timers that are due, then posted tasks; of the latter two as many as fit
 // into kShareOfTurn, and at least one; at its end the work that was left for the end of the turn. A flood of requests
-// therefore cannot hold back a pressure wake-up. Every turn is measured and passed to an observer. Thread: post() and
-// stop() any; the rest the loop's own.
+// therefore cannot hold back a pressure wake-up. Every turn is measured and passed to an observer. Thread: post(),
+// stop(), is_ours() and now() any; the rest the loop's own.
 #pragma once
 
 #include "base/time.h"
@@ -58,6 +58,10 @@ class Loop {
   void mark(std::string what);
   /// Calls `observe` after every turn in which anything ran. Before run(), or on the loop.
   void on_turn(std::function<void(const Turn&)> observe);
+
+  /// True on the thread that runs the loop, and anywhere while it does not run. Classes whose comment says
+  /// `Thread: loop` check it in dev builds, as the functions of the loop itself do: SPILLWAY_DCHECK(loop.is_ours()).
+  bool is_ours() const;
 
   /// The time now, by both clocks.
   Now now() const { return RealClock::read(); }

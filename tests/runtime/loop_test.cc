@@ -143,6 +143,39 @@ TEST(Loop, TakesTasksFromOtherThreads) {
   EXPECT_EQ(left, 0);
 }
 
+TEST(Loop, KnowsTheThreadThatRunsIt) {
+  Loop loop;
+  EXPECT_TRUE(loop.is_ours()) << "before it runs, objects are made on any thread";
+  bool in_task = false;
+  bool elsewhere = true;
+  loop.post([&] {
+    in_task = loop.is_ours();
+    std::thread([&] { elsewhere = loop.is_ours(); }).join();
+    loop.stop();
+  });
+  loop.run({});
+  EXPECT_TRUE(in_task);
+  EXPECT_FALSE(elsewhere);
+  std::thread([&] { elsewhere = loop.is_ours(); }).join();
+  EXPECT_TRUE(elsewhere) << "afterwards they are destroyed on any thread";
+}
+
+#ifndef NDEBUG
+TEST(LoopDeathTest, IsNotToBeUsedOnAnotherThread) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        Loop loop;
+        loop.post([&loop] {
+          std::thread([&loop] { loop.at(loop.now().mono, [] {}); }).join();
+          loop.stop();
+        });
+        loop.run({});
+      },
+      "is_ours");
+}
+#endif
+
 TEST(Loop, CallsBackWhileADescriptorIsReady) {
   Loop loop;
   const EventFd event;

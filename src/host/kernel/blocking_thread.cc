@@ -1,5 +1,7 @@
 #include "host/kernel/blocking_thread.h"
 
+#include "base/check.h"
+
 #include <signal.h>
 
 #include <atomic>
@@ -75,6 +77,7 @@ BlockingThread::~BlockingThread() {
 }
 
 bool BlockingThread::submit(Job job) {
+  SPILLWAY_DCHECK(loop_.is_ours());
   if (busy_) {
     if (queue_.size() >= queue_max_) return false;
     queue_.push_back(std::move(job));

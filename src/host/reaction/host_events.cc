@@ -1,5 +1,7 @@
 #include "host/reaction/host_events.h"
 
+#include "base/check.h"
+
 namespace spillway::host {
 
 void HostEvents::listen(std::function<void()> before_event, std::function<void()> targets_changed) {
@@ -8,6 +10,7 @@ void HostEvents::listen(std::function<void()> before_event, std::function<void()
 }
 
 void HostEvents::emit(agent::HostEvent event) {
+  SPILLWAY_DCHECK(loop_.is_ours());
   if (before_event_) before_event_();
   loop_.post(alive_.guard([this, event = std::move(event)]() mutable { receiver_.on_host_event(std::move(event)); }));
 }
@@ -18,6 +21,7 @@ void HostEvents::notify(const std::string& uid, const std::string& container, ag
 }
 
 void HostEvents::change_targets() {
+  SPILLWAY_DCHECK(loop_.is_ours());
   if (targets_changed_) targets_changed_();
 }
 

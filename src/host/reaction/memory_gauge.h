@@ -1,6 +1,7 @@
 // Available memory of a cgroup with a limit, or of the machine, read cheaply and often: held descriptors, no
 // allocation, no open().
-// Thread: loop. Source: spec "Wake-up sources", 4, 6; spec "Node agent", 10.4, 10.5; kernel documents "cgroup-v2.rst",
+// Thread: any, several at a time, since a reading changes nothing in the gauge; those of the reaction are read on its
+// own thread. Source: spec "Wake-up sources", 4, 6; spec "Node agent", 10.4, 10.5; kernel documents "cgroup-v2.rst",
 // "proc.rst" (MemAvailable).
 #pragma once
 
