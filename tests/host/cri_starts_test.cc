@@ -1,5 +1,6 @@
-// Goal: a start of a container, or of a sandbox, ends what it began itself, and nothing of another start: neither of
-// the same container nor of a later pod that has the same uid. Method: the runtime's calls are answered by hand.
+// Goal: a start of a container or a sandbox, and the removal of a pod, end what they began themselves, and nothing of
+// another one: neither of the same container nor of a later pod that has the same uid. Method: the runtime's calls are
+// answered by hand.
 #include "host/containers/cri_runtime.h"
 #include "support/fake_cgroup.h"
 
@@ -176,6 +177,24 @@ TEST_F(CriStarts, ASandboxOfAnEarlierPodIsRemoved) {
   EXPECT_EQ(sandboxes_reported(), 0U);
   answer("RunPodSandbox", api::Json::object({{"pod_sandbox_id", "s2"}}));
   EXPECT_EQ(waiting("PodSandboxStatus"), 1U) << "the later pod has its own";
+}
+
+TEST_F(CriStarts, AStopOfAPodThatIsBeingRemovedBeginsNoSecondRemoval) {
+  create_pod();
+  runtime_->execute(agent::RunSandbox{.uid = "u1"});
+  answer("RunPodSandbox", api::Json::object({{"pod_sandbox_id", "s1"}}));
+  runtime_->execute(agent::RemovePod{"u1"});
+  run_turn();
+  ASSERT_EQ(waiting("StopPodSandbox"), 1U);
+  answer("StopPodSandbox", api::Json::object());
+  ASSERT_EQ(waiting("RemovePodSandbox"), 1U);
+  events_.clear();
+  runtime_->execute(agent::StopPod{.uid = "u1"});
+  run_turn();
+  EXPECT_EQ(events_.size(), 1U) << "no process is left";
+  EXPECT_EQ(waiting("StopPodSandbox") + waiting("RemovePodSandbox"), 1U);
+  answer("RemovePodSandbox", api::Json::object());
+  EXPECT_TRUE(runtime_->pods().empty());
 }
 
 }  // namespace

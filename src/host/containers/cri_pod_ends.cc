@@ -122,7 +122,8 @@ CriPodEnds::~CriPodEnds() {
 
 void CriPodEnds::stop(const agent::StopPod& command) {
   CriPod* pod = pods_.find(command.uid);
-  if (pod == nullptr) return host_.events.emit(agent::PodStopped{command.uid});
+  const bool removal_began = pod != nullptr && pod->removing && !endings_.contains(command.uid);
+  if (pod == nullptr || removal_began) return host_.events.emit(agent::PodStopped{command.uid});
   pod->frees_storage = pod->frees_storage || command.storage_freed;
   end(command.uid, command.grace);
 }
