@@ -214,7 +214,8 @@ TEST(Invariants, LetASetBecomeSmaller) {
   invariants.on_replica_set(nullptr, &before, at(0));
   api::Pod pod;
   pod.metadata.uid = "u";
-  pod.metadata.owner_references.push_back({.kind = "ReplicaSet", .name = "web", .uid = "set", .controller = true});
+  pod.metadata.owner_references.push_back(
+      {.api_version = "apps/v1", .kind = "ReplicaSet", .name = "web", .uid = "set", .controller = true});
   invariants.on_pod(nullptr, &pod, at(1));
   api::ReplicaSet after = before;
   after.replicas = 0;

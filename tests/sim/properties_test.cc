@@ -274,6 +274,7 @@ class Rollouts : public Audits {
 
   static api::OwnerReference owner(const char* kind, const std::string& name) {
     api::OwnerReference reference;
+    reference.api_version = "apps/v1";
     reference.kind = kind;
     reference.name = reference.uid = name;
     reference.controller = true;
