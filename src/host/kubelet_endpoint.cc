@@ -7,15 +7,14 @@
 #include "api/text/time_text.h"
 #include "base/check.h"
 #include "base/file.h"
+#include "base/number.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <iterator>
-#include <system_error>
 #include <utility>
 
 namespace spillway::host {
@@ -47,9 +46,7 @@ std::optional<std::int64_t> timeout_of(const api::Target& target) {
   if (given == nullptr) return 0;
   std::string_view digits = *given;
   if (digits.starts_with('+')) digits.remove_prefix(1);
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  return error == std::errc{} && end == digits.data() + digits.size() ? std::optional(value) : std::nullopt;
+  return parse_whole<std::int64_t>(digits);
 }
 
 /// A checkpoint holds what the processes of a container know: the folder is root's alone.

@@ -3,10 +3,10 @@
 #include "agent/config/config_schema.h"
 #include "api/text/duration.h"
 #include "api/text/quantity.h"
+#include "base/number.h"
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -41,12 +41,10 @@ Result<std::int64_t> parse_percentage(std::string_view text) {
   if (!text.ends_with('%')) return make_error(ErrorCode::kInvalid, "percentage expected, got '{}'", text);
   std::string_view digits = text.substr(0, text.find_last_not_of('%') + 1);
   if (digits.starts_with('+')) digits.remove_prefix(1);
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc{} || end != digits.data() + digits.size())
-    return make_error(ErrorCode::kInvalid, "invalid number in percentage '{}'", text);
-  if (value < 0 || value > 100) return make_error(ErrorCode::kInvalid, "percentage must be between 0 and 100");
-  return value;
+  const auto value = parse_whole<std::int64_t>(digits);
+  if (!value) return make_error(ErrorCode::kInvalid, "invalid number in percentage '{}'", text);
+  if (*value < 0 || *value > 100) return make_error(ErrorCode::kInvalid, "percentage must be between 0 and 100");
+  return *value;
 }
 
 Outcome check_qos_reserved(const api::Json& effective) {

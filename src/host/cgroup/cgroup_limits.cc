@@ -1,11 +1,11 @@
 #include "host/cgroup/cgroup_limits.h"
 
+#include "base/number.h"
+
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
-#include <system_error>
 
 namespace spillway::host {
 namespace {
@@ -16,10 +16,7 @@ constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 std::optional<std::int64_t> number_in(std::string_view text) {
   while (text.ends_with('\n')) text.remove_suffix(1);
   if (text == "max") return kNoLimit;
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
+  return parse_whole<std::int64_t>(text);
 }
 
 Outcome apply_memory(const CgroupDir& cgroup, Bytes memory, Swap swap) {
