@@ -45,7 +45,7 @@ def said(port, data):
             answer = pool.submit(received, connection)
             connection.sendall(data)
             connection.shutdown(socket.SHUT_WR)
-            return answer.result(60)
+            return answer.result(PATIENCE)
 
 
 class Forwarder:
@@ -98,9 +98,10 @@ class Ports(Forwarder):
             self.assertEqual(said(here, b"on"), b"on<end>")
 
     def test_a_port_without_a_listener(self):
-        with socket.create_server(("127.0.0.1", 0)) as unused:
+        with socket.socket() as unused:  # bound and not listening: no other program gets the port meanwhile
+            unused.bind(("127.0.0.1", 0))
             port = unused.getsockname()[1]
-        self.assertIn(f"connect to localhost:{port}: connection refused", self.refusal("repeater", port))
+            self.assertIn(f"connect to localhost:{port}: connection refused", self.refusal("repeater", port))
 
     def test_the_machine_is_not_reached(self):
         """The pod has the machine's network, but what others listen on is not the pod's."""

@@ -18,7 +18,19 @@ import unittest
 import own_etcd
 from counting import MAPS, Servers, begin, config_map, settle
 from etcd_gateway import Gateway
-from harness import ROOT, Api, ApiError, account_kubeconfig, needs, run, running, serving, wait_for, workspace
+from harness import (
+    PATIENCE,
+    ROOT,
+    Api,
+    ApiError,
+    account_kubeconfig,
+    needs,
+    run,
+    running,
+    serving,
+    wait_for,
+    workspace,
+)
 
 E2E = pathlib.Path(__file__).resolve().parent
 SERVICES = "/api/v1/namespaces/default/services"
@@ -166,7 +178,7 @@ class SeveralServers(unittest.TestCase):
         both = [self.kubeconfig("first"), self.kubeconfig("second")]
 
         def work(worker):
-            servers, made = Servers(both), []
+            servers, made = Servers(both, PATIENCE), []
             for number in range(12):
                 name = f"s-{worker}-{number}"
                 made.append(servers.any().create(SERVICES, service(name))["spec"])
@@ -184,10 +196,10 @@ class SeveralServers(unittest.TestCase):
         self.assertEqual((len(set(addresses)), len(set(ports))), (72, 144), "handed out twice")
         # A port that is requested by number: exactly one service gets it, and when it is free again another one does at
         # once.
-        servers = Servers(both)
+        servers = Servers(both, PATIENCE)
         for number in range(10):
             def ask(worker):
-                mine = Servers(both)
+                mine = Servers(both, PATIENCE)
                 try:
                     mine.any().create(SERVICES, service(f"fixed-{worker}", "ClusterIP", clusterIP="10.96.77.7"))
                     return f"fixed-{worker}"
@@ -216,7 +228,7 @@ class SeveralServers(unittest.TestCase):
             first.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
             def fill(worker):
-                mine, made = Servers([self.kubeconfig("first"), self.kubeconfig("second")]), 0
+                mine, made = Servers([self.kubeconfig("first"), self.kubeconfig("second")], PATIENCE), 0
                 try:
                     while True:
                         mine.any().create(f"/api/v1/namespaces/{name}/configmaps", config_map(f"m-{worker}-{made}"))
@@ -351,7 +363,11 @@ class SeveralServers(unittest.TestCase):
                 subprocess.Popen(["node", E2E / "informers.mjs", stock_client(), balanced, "3"], stdout=lines,
                                  stderr=subprocess.DEVNULL))
         self.addCleanup(informers.kill)
-        wait_for("the informers", lambda: len(set(line.split(",")[0] for line in log.read_text().splitlines())) == 3)
+
+        def whole_lines():
+            """Lines with their end: the last one may be under way."""
+            return log.read_text().rpartition("\n")[0].splitlines()
+        wait_for("the informers", lambda: len(set(line.split(",")[0] for line in whole_lines())) == 3)
         recorder, writers = begin([self.kubeconfig("third")], third.get(MAPS)["metadata"]["resourceVersion"], writers=3)
         kubectl = {**os.environ, "KUBECONFIG": str(balanced), "HOME": str(self.folder)}
         for kill in range(4):
@@ -370,7 +386,7 @@ class SeveralServers(unittest.TestCase):
         def read():
             for lines in told.values():
                 lines.clear()
-            for line in log.read_text().splitlines():
+            for line in whole_lines():
                 number, verb, name, version, count = json.loads(line)
                 if name.startswith("counter-") or name == "marker":
                     told[number].append((version, name, count))
@@ -391,8 +407,9 @@ class SeveralServers(unittest.TestCase):
 
     def start_balanced(self):
         """Two servers by name with their ports, a third to look from, and a kubeconfig for one of the two by chance."""
-        processes = {name: self.start(name) for name in ("first", "second")}
-        ports = {name: api.port for name, (_, api) in processes.items()}
+        # Ports that no program gets by chance while their server is started again.
+        ports = dict(zip(("first", "second"), own_etcd.free_ports(2)))
+        processes = {name: self.start(name, port) for name, port in ports.items()}
         _, third = self.start("third")
         urls = [f"https://127.0.0.1:{port}" for port in ports.values()]
         balancer = self.enterContext(subprocess.Popen(["node", E2E / "balancer.mjs", self.folder / "first/pki", *urls],

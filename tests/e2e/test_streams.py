@@ -55,7 +55,7 @@ class Streams:
         return done.returncode, done.stdout, done.stderr
 
     def first_line_of(self, child):
-        if not select.select([child.stdout], [], [], 60)[0]:
+        if not select.select([child.stdout], [], [], PATIENCE)[0]:
             logs = [f"--- {log.name}\n" + "\n".join(log.read_text().splitlines()[-20:])
                     for log in self.folder.glob("*.log")]
             self.fail("\n".join([f"{child.args} says nothing", *logs]))

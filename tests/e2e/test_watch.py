@@ -22,6 +22,7 @@ from harness import (
     wait_for,
     workspace,
 )
+from own_etcd import free_ports
 
 stock_api.LISTS["/api/v1/namespaces/shop/events"] = ("EventList", "events")
 HOG = ["spillway", "stress", "--memory", "400Mi", "--rate", "60Mi/s", "--hold", "1h"]
@@ -117,7 +118,10 @@ class Stock(unittest.TestCase):
 
     def setUp(self):
         self.folder = self.enterContext(workspace())
-        self.api = self.enterContext(stock_api.stock_api())
+        self.api = stock_api.StockApi()
+        self.api.port = free_ports(1)[0]  # no other program gets it while the server is stopped
+        self.api.start()
+        self.addCleanup(lambda: self.api.ended.is_set() or self.api.stop())
         self.kubeconfig = stock_api.kubeconfig_for(self.api, self.folder)
 
     def watch(self, *arguments, **more):

@@ -3,13 +3,14 @@ apiserver`.
 """
 import json
 import shutil
+import socket
 import subprocess
 import threading
 import time
 import unittest
 
 from harness import ApiError, Kubectl, needs, PATIENCE, running, serving, wait_for, workspace
-from webhook_server import GROUP, WebhookServer, allow, configured, dead_port, deny, patch
+from webhook_server import GROUP, WebhookServer, allow, configured, deny, patch
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -36,6 +37,9 @@ class Webhooks(unittest.TestCase):
                     cls.kubeconfig,
                 "--audit-policy-file", cls.folder / "policy.yaml", "--audit-log-path", cls.audit))
         cls.api = serving(cls.process, cls.kubeconfig)
+        wait_for("the ConfigMaps of the server", lambda: len(cls.api.get("/api/v1/namespaces")["items"]) == len(
+            [each for each in cls.api.get("/api/v1/configmaps")["items"]
+             if each["metadata"]["name"] == "kube-root-ca.crt"]))
         cls.hooks = cls.enterClassContext(WebhookServer(cls.folder / "hooks"))
 
     def setUp(self):
@@ -200,9 +204,11 @@ class Webhooks(unittest.TestCase):
                     self.assertIn(says, message)
 
     def test_no_webhook_listens(self):
-        dead = {"url": f"https://127.0.0.1:{dead_port()}/", "caBundle": self.hooks.bundle()}
-        with configured(self.api, self.hooks.configuration("mutating", "dead", client=dead)):
-            self.assertIn("refused", self.refused("dead")[1].lower())
+        with socket.socket() as silent:  # bound and not listening: no other program gets the port meanwhile
+            silent.bind(("127.0.0.1", 0))
+            dead = {"url": f"https://127.0.0.1:{silent.getsockname()[1]}/", "caBundle": self.hooks.bundle()}
+            with configured(self.api, self.hooks.configuration("mutating", "dead", client=dead)):
+                self.assertIn("refused", self.refused("dead")[1].lower())
 
     def test_only_the_authority_of_the_configuration_is_trusted(self):
         self.hooks.on("/plain", allow)
@@ -219,6 +225,8 @@ class Webhooks(unittest.TestCase):
     def test_a_service_is_reached(self):
         self.api.create("/api/v1/namespaces", {"metadata": {"name": "hooks"}})
         wait_for("the account", lambda: self.api.find("/api/v1/namespaces/hooks/serviceaccounts/default"))
+        # The server writes a ConfigMap there, which the webhooks of these tests would be asked about.
+        wait_for("the ConfigMap", lambda: self.api.find("/api/v1/namespaces/hooks/configmaps/kube-root-ca.crt"))
         client = {"service": {"namespace": "hooks", "name": "hook", "path": "/service"},
                   "caBundle": self.hooks.bundle()}
         self.hooks.on("/service", lambda review: deny(review, "by the service"))
