@@ -18,9 +18,9 @@ class Kubectl(unittest.TestCase):
         self.assertRegex(self.kubectl("get", "nodes", "-o", "wide"), r"n\s+Ready\s+<none>\s+\S+\s+v1\.\d+")
         self.kubectl("apply", "-f", str(ROOT / "examples/web.yaml"))
         self.kubectl("wait", "--for=jsonpath={.status.readyReplicas}=3", "replicaset/web")
-        pods = self.kubectl("get", "pods", "-o", "wide")
+        pods = self.kubectl("get", "pods", "-o", "wide", "-l", "app=web")
         self.assertEqual(pods.count("Running"), 3)
-        name = self.kubectl("get", "pods", "-o", "name").split()[0]
+        name = self.kubectl("get", "pods", "-o", "name", "-l", "app=web").split()[0]
         wait_for("its first words", lambda: "hello from" in self.kubectl("logs", name))
         self.assertIn("Node:", self.kubectl("describe", name))
         wait_for("the scheduler's event", lambda: "Scheduled" in self.kubectl("describe", name))
@@ -40,9 +40,12 @@ class Kubectl(unittest.TestCase):
         self.assertIn("NotFound", self.kubectl("get", "pod", "none", code=1))
 
     def test_a_daemon_set_is_rolled_out(self):
-        def image():
+        def live():
             pods = self.kubectl.get("pods", "-l", "app=watcher")["items"]
-            return [pod["spec"]["containers"][0]["image"] for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+            return [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+
+        def image():
+            return [pod["spec"]["containers"][0]["image"] for pod in live()]
         self.kubectl.apply({"apiVersion": "apps/v1", "kind": "DaemonSet",
                             "metadata": {"name": "watcher", "namespace": "default"},
                             "spec": {"selector": {"matchLabels": {"app": "watcher"}},
@@ -55,22 +58,30 @@ class Kubectl(unittest.TestCase):
         self.kubectl("set", "image", "ds/watcher", "main=two")
         self.assertIn("successfully rolled out", self.kubectl("rollout", "status", "ds/watcher"))
         self.assertEqual(image(), ["two"])
-        self.kubectl(
-            "patch",
-            "ds",
-            "watcher",
-            "-p",
-            '{"spec":{"minReadySeconds":2,"updateStrategy":{"rollingUpdate":{"maxSurge":1,"maxUnavailable":0}}}}',
-        )
-        self.kubectl("set", "image", "ds/watcher", "main=three")
-        wait_for("the new pod beside the old one", lambda: sorted(image()) == ["three", "two"])
-        self.assertIn("successfully rolled out", self.kubectl("rollout", "status", "ds/watcher"))
+        old = live()[0]["metadata"]["name"]
+        # From here on a pod is ready when this test says so: until then the one before it stays beside it.
+        probe = {"exec": {"command": ["cat", "/tmp/go"]}, "periodSeconds": 1, "timeoutSeconds": 60}
+        self.kubectl("patch", "ds", "watcher", "-p", json.dumps({"spec": {
+            "minReadySeconds": 1, "updateStrategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
+            "template": {"spec": {"containers": [{"name": "main", "image": "three", "readinessProbe": probe}]}}}}))
+
+        def replaced_by(wanted):
+            """Waits for two pods of these images, the newer of which then becomes ready; the names of both."""
+            def both():
+                pods = sorted(live(), key=lambda pod: pod["metadata"]["name"] != old)
+                images = [pod["spec"]["containers"][0]["image"] for pod in pods]
+                return [pod["metadata"]["name"] for pod in pods] if images == wanted else None
+            names = wait_for("the new pod beside the old one", both)
+            self.kubectl("wait", "--for=jsonpath={.status.phase}=Running", f"pod/{names[1]}")
+            self.kubectl("exec", names[1], "--", "touch", "/tmp/go")
+            self.assertIn("successfully rolled out", self.kubectl("rollout", "status", "ds/watcher"))
+            wait_for("the old pod to go", lambda: [pod["metadata"]["name"] for pod in self.kubectl.get(
+                "pods", "-l", "app=watcher")["items"]] == names[1:])
+            return names[1]
+        old = replaced_by(["two", "three"])
         self.assertEqual(image(), ["three"])
-        before = self.kubectl.get("pods", "-l", "app=watcher")["items"][0]["metadata"]["uid"]
         self.kubectl("rollout", "restart", "ds/watcher")
-        self.kubectl("rollout", "status", "ds/watcher")
-        self.assertNotIn(before,
-                         [pod["metadata"]["uid"] for pod in self.kubectl.get("pods", "-l", "app=watcher")["items"]])
+        replaced_by(["three", "three"])
         self.kubectl("delete", "ds", "watcher")
 
     def test_both_kinds_of_apply_go_together(self):

@@ -67,7 +67,7 @@ class Manifests(unittest.TestCase):
         (self.manifests / "new.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: new}\n")
         wait_for("an object of a new file, in the namespace default",
                  lambda: self.api.find("/api/v1/namespaces/default/configmaps/new"))
-        wait_for("the removed object to come back", lambda: self.word() == "second", 90)
+        wait_for("the removed object to come back", lambda: self.word() == "second")
 
     def test_a_folder_that_does_not_exist_is_refused_before_anything_starts(self):
         code, _, err = run("up", "--data-dir", self.folder / "data", "--manifests", self.folder / "missing")

@@ -48,9 +48,11 @@ class MoreKinds(unittest.TestCase):
         self.assertIn("defaultBackend", self.kubectl("explain", "ingress.spec"))
 
     def test_components_are_well(self):
-        lines = [line.split() for line in self.kubectl("get", "cs", "--no-headers").splitlines()]
-        self.assertEqual(lines, [["controller-manager", "Healthy", "ok"], ["etcd-0", "Healthy", "ok"],
-                                 ["scheduler", "Healthy", "ok"]])
+        # Controllers and scheduler are well while they hold their leases, which they take some time after the start.
+        rows = lambda: [line.split() for line in self.kubectl("get", "cs", "--no-headers").splitlines()]
+        wait_for(lambda: f"all to be well: {rows()}",
+                 lambda: rows() == [["controller-manager", "Healthy", "ok"], ["etcd-0", "Healthy", "ok"],
+                                    ["scheduler", "Healthy", "ok"]])
         self.assertIn("Healthy", self.kubectl("get", "componentstatuses", "scheduler"))
         self.assertIn("Whether a component of the cluster is well", self.kubectl("explain", "cs"))
         self.assertIn("NotFound", self.kubectl("get", "cs", "none", code=1))
@@ -95,17 +97,26 @@ class MoreKinds(unittest.TestCase):
         self.kubectl("delete", "netpol", "closed")
 
     def test_addresses_of_services_are_objects(self):
-        self.assertRegex(self.kubectl("get", "servicecidr"), r"NAME\s+CIDRS\s+AGE\nkubernetes\s+10.96.0.0/16\s+\d+s")
+        # The object is as old as the server: from two minutes on, kubectl shows minutes.
+        self.assertRegex(self.kubectl("get", "servicecidr"),
+                         r"NAME\s+CIDRS\s+AGE\nkubernetes\s+10.96.0.0/16\s+\d+[sm]")
         self.kubectl("wait", "--for=condition=Ready", "servicecidr/kubernetes")
         self.kubectl("create", "service", "clusterip", "addressed", "--tcp=80", "--clusterip=10.96.3.4")
         wait_for("its address", lambda: "10.96.3.4" in self.kubectl("get", "ip"))
         self.assertRegex(self.kubectl("get", "ip", "10.96.3.4"),
                          r"NAME\s+PARENTREF\s+AGE\n10.96.3.4\s+services/default/addressed\s+\d+s")
-        labelled = self.kubectl("get", "ip", "-l", "ipaddress.kubernetes.io/managed-by=ipallocator.k8s.io", "-o",
+
+        def labelled():
+            return self.kubectl("get", "ip", "-l", "ipaddress.kubernetes.io/managed-by=ipallocator.k8s.io", "-o",
                                 "name").split()
-        self.assertIn("ipaddress.networking.k8s.io/10.96.0.1", labelled)
-        self.assertEqual(len(labelled), len([each for each in self.kubectl.get("services", "-A")["items"]
-                                             if each["spec"]["clusterIP"] != "None"]))
+
+        def of_services():
+            return [f"ipaddress.networking.k8s.io/{each['spec']['clusterIP']}"
+                    for each in self.kubectl.get("services", "-A")["items"] if each["spec"]["clusterIP"] != "None"]
+        # The server makes Services of its own, and their addresses, some time after its start.
+        wait_for(lambda: f"one address of each Service: {labelled()}, {of_services()}",
+                 lambda: sorted(labelled()) == sorted(of_services()))
+        self.assertIn("ipaddress.networking.k8s.io/10.96.0.1", labelled())
         self.kubectl("delete", "service", "addressed")
         wait_for("the address to be free", lambda: "10.96.3.4" not in self.kubectl("get", "ip"))
         self.create({"apiVersion": NETWORKING, "kind": "IPAddress", "metadata": {"name": "10.96.3.4"}, "spec": {

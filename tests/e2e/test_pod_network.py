@@ -16,7 +16,19 @@ import time
 import unittest
 
 import peers
-from harness import ApiError, Kubectl, can_write_cgroups, needs, pod, run, running, serving, wait_for, workspace
+from harness import (
+    ApiError,
+    Kubectl,
+    can_write_cgroups,
+    needs,
+    pids_in,
+    pod,
+    run,
+    running,
+    serving,
+    wait_for,
+    workspace,
+)
 
 PLUGINS = next((folder for folder in (peers.ROOT / "usr/lib/cni", pathlib.Path("/usr/lib/cni"),
                                       pathlib.Path("/opt/cni/bin")) if (folder / "bridge").exists()), None)
@@ -36,10 +48,11 @@ while True:
         connection.sendall((sys.argv[1] + " " + peer[0]).encode())
 """
 
-# A server like SERVER that serves on for two seconds after SIGTERM, as servers do that clients must not miss.
+# A server like SERVER that serves on for ten seconds after SIGTERM, as servers do that clients must not miss. On a busy
+# machine the rules of its Service may lead to it for seconds.
 LEAVING_SERVER = """
 import signal, socket, sys, threading
-signal.signal(signal.SIGTERM, lambda *_: threading.Timer(2, sys.stdout.close).start())
+signal.signal(signal.SIGTERM, lambda *_: threading.Timer(10, sys.stdout.close).start())
 server = socket.create_server(("", int(sys.argv[2])), backlog=1024)
 server.settimeout(0.1)
 while not sys.stdout.closed:
@@ -390,8 +403,8 @@ class PodNetwork(unittest.TestCase):
             with self.subTest("the Service, from the machine"):
                 self.assertEqual(asked(cluster_ip, 80).split()[0], "web")
             with self.subTest("the Service at the machine's address, as a load balancer"):
-                self.assertEqual(process.kubectl("get", "service", "web", "-o",
-                                                 "jsonpath={.status.loadBalancer.ingress[*].ip}"), MACHINE)
+                wait_for("its address", lambda: process.kubectl(
+                    "get", "service", "web", "-o", "jsonpath={.status.loadBalancer.ingress[*].ip}") == MACHINE)
                 self.assertRegex(process.kubectl("get", "service", "web"),
                                  rf"LoadBalancer +[0-9.]+ +{re.escape(MACHINE)} ")
                 wait_for("the rules of the address", lambda: reaches(MACHINE, 80))
@@ -399,6 +412,7 @@ class PodNetwork(unittest.TestCase):
             with self.subTest("the Service at its node port"):
                 node_port = int(process.kubectl("get", "service", "web", "-o", "jsonpath={.spec.ports[0].nodePort}"))
                 self.assertEqual(asked(MACHINE, node_port).split()[0], "web")
+            wait_for("the API server at its Service", lambda: reaches("10.96.0.1", 443))
             for name in ("near", "far"):
                 with self.subTest("the Service by its name, also from the node of its endpoints", pod=name):
                     for _ in range(4):
@@ -436,6 +450,7 @@ class PodNetwork(unittest.TestCase):
         def deployment(version):
             template = server("web", "n-1")
             del template["spec"]["nodeName"]
+            template["spec"]["terminationGracePeriodSeconds"] = 60
             template["spec"]["containers"][0]["command"] = ["/usr/bin/python3", "-c", LEAVING_SERVER, version, "8080"]
             return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
                     "spec": {"replicas": 4, "selector": {"matchLabels": {"app": "web"}},
@@ -453,6 +468,8 @@ class PodNetwork(unittest.TestCase):
                 wait_for("answers", lambda: load.answers["first"] > 100)
                 process.kubectl.apply(deployment("second"))
                 process.kubectl("rollout", "status", "deployment/web")
+                wait_for("the old pods to end",
+                         lambda: len(process.api.get("/api/v1/namespaces/default/pods")["items"]) == 4)
                 since = load.answers["second"]
                 wait_for("answers of the new pods", lambda: load.answers["second"] > since + 100)
             self.assertEqual(hardware_addresses(), before,
@@ -579,9 +596,9 @@ def end_pod(folder, name):
     for directory in folder.glob(f"state/*/pods/default_{name}_*"):
         uid = directory.name.rsplit("_", 1)[1]
         for procs in pathlib.Path("/sys/fs/cgroup").glob(f"**/pod{uid}/**/cgroup.procs"):
-            for pid in procs.read_text().split():
+            for pid in pids_in(procs):
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(int(pid), 9)
+                    os.kill(pid, 9)
         shutil.rmtree(directory, ignore_errors=True)
 
 

@@ -54,7 +54,7 @@ class StatefulSets(unittest.TestCase):
         born = [pods[name]["metadata"]["creationTimestamp"] for name in sorted(pods)]
         self.assertEqual(born, sorted(born))
         self.assertEqual(pods["web-2"]["metadata"]["labels"]["apps.kubernetes.io/pod-index"], "2")
-        self.assertRegex(self.kubectl("get", "statefulsets"), r"web\s+3/3\s+\d+s")
+        self.assertRegex(self.kubectl("get", "statefulsets"), r"web\s+3/3\s+\d+[sm]")
         self.kubectl("patch", "sts", "web", "-p", '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":2}}}}')
         self.kubectl("set", "image", "sts/web", "main=two")
         wait_for("the last one to be new",

@@ -110,6 +110,9 @@ class Traces(unittest.TestCase):
                           "1000000") as process:
                 process.api.create("/api/v1/namespaces/default/configmaps", {"metadata": {"name": "for-the-trace"}})
                 process.api.get("/api/v1/nodes/n/proxy/configz")
+                # A stop waits for no more than a moment for a collector.
+                wait_for("the spans",
+                         lambda: collector.named("create configmaps") and collector.named("get nodes/proxy"))
                 self.assertEqual(process.stop(), 0)
             for name, path, below, about in (("create configmaps", "/api/v1/namespaces/default/configmaps",
                                               "write to store", ("spillway.resource", "configmaps")),
