@@ -127,6 +127,8 @@ class StoreCommands(unittest.TestCase):
                     api.create(MAPS, config_map(f"m{i}", value=str(i)))
                 for name in ("first", "second"):
                     api.create(MAPS, config_map(name, count="0"))
+                # The server makes it some time after its start; the restored one would make another.
+                wait_for("the ConfigMap that the server writes itself", lambda: api.find(f"{MAPS}/kube-root-ca.crt"))
                 process.kubectl("label", "configmap", "m3", "kept=yes")
                 load = Load(process.kubeconfig)
                 load.start()
@@ -295,7 +297,7 @@ class StoreCommands(unittest.TestCase):
                 with contextlib.suppress(FileNotFoundError):
                     return partial.stat().st_size
                 return 0
-            for _ in range(5):  # on a busy machine it may be done before it is seen to grow
+            for _ in range(20):  # on a busy machine it may be done before it is seen to grow
                 main, side = pty.openpty()
                 child = subprocess.Popen([BINARY, "store", "backup", "--data-dir", data, "--to", out / "b.db"],
                                          stderr=side, stdout=subprocess.PIPE)
