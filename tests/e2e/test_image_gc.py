@@ -56,6 +56,12 @@ class SmallStore(unittest.TestCase):
     def events(self):
         return self.api.get("/api/v1/namespaces/default/events")["items"]
 
+    def measured(self, name):
+        """Bytes of the pod's files, as the node has measured them."""
+        pods = self.api.get("/api/v1/nodes/n/proxy/stats/summary")["pods"]
+        return next((each["ephemeral-storage"].get("usedBytes", 0) for each in pods
+                     if each["podRef"]["name"] == name and "ephemeral-storage" in each), 0)
+
     def told_of_pressure(self):
         """The image came and went between two checks."""
         return any(each["reason"] == "NodeHasDiskPressure" for each in self.events())
@@ -95,6 +101,8 @@ class ImageGc(SmallStore):
         wait_for("the pods to run", lambda: self.api.pod_phases() == {"quiet": "Running", "writer": "Running"})
         wait_for("what it wrote",
                  lambda: os.statvfs(self.store).f_bavail * os.statvfs(self.store).f_frsize < FILE_SYSTEM - 30 * MIB)
+        # The node ranks its pods by what it has measured of them.
+        wait_for("its size to be measured", lambda: self.measured("writer") >= 30 * MIB)
         self.fill(left=10 * MIB)
         status = wait_for("the eviction", lambda: (lambda found: found if found.get("reason") == "Evicted" else None)(
             self.api.get(f"{PODS}/writer")["status"]))

@@ -41,7 +41,7 @@ class InCluster(unittest.TestCase):
             self.assertEqual(phase, "Failed")
             self.assertIn('User "system:serviceaccount:default:default" cannot list resource "secrets"', said)
             # The Service is there, and nothing is behind it: the server listens on a loopback address.
-            service = api.get("/api/v1/namespaces/default/services/kubernetes")
+            service = wait_for("the Service", lambda: api.find("/api/v1/namespaces/default/services/kubernetes"))
             self.assertEqual((service["spec"]["clusterIP"], service["spec"]["ports"][0]["targetPort"]),
                              ("10.96.0.1", api.port))
             self.assertEqual([each["metadata"]["name"] for each in api.get(SLICES)["items"]], [])

@@ -103,8 +103,9 @@ class Leader(unittest.TestCase):
             server = self.server(folder)
             try:
                 api = serving(server, folder / "kubeconfig")
-                with running(folder, "controller", "--kubeconfig", folder / "kubeconfig"):
-                    wait_for("a leader", lambda: api.find(LEASE + "spillway-controller"))
+                with running(folder, "controller", "--kubeconfig", folder / "kubeconfig") as process:
+                    # The lease is there before its holder has the answer to its request.
+                    wait_for("a leader", lambda: self.leading([process]))
                 self.assertEqual(api.get(LEASE + "spillway-controller")["spec"]["holderIdentity"], "")
             finally:
                 server.stop()

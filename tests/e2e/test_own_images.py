@@ -97,9 +97,10 @@ def run_with_network(folder):
                  lambda: api.pod_phases() == {"client": "Running", "server": "Running"})
         status = api.get(f"{PODS}/server")["status"]
         assert status["podIP"].startswith("10.244.0."), status
-        fetched = kubectl("exec", "client", "--", "/bin/sh", "-c",
-                          f"busybox wget -q -O - http://{status['podIP']}/busybox | busybox wc -c")
-        assert int(fetched) == containerd_pods.BUSYBOX.stat().st_size, fetched
+        # A pod runs before its program listens.
+        fetched = lambda: int(kubectl("exec", "client", "--", "/bin/sh", "-c",
+                                      f"busybox wget -q -O - http://{status['podIP']}/busybox | busybox wc -c"))
+        wait_for("the whole file", lambda: fetched() == containerd_pods.BUSYBOX.stat().st_size)
         assert process.stop() == 0, process.tail()
     assert (processes_of(folder), mounts_of(folder)) == ([], [])
 
@@ -144,6 +145,18 @@ class OwnImages(unittest.TestCase):
         return wait_for(lambda: f"{count} pods to run; {self.api.pod_phases()}",
                         lambda: (lambda found: found if len(found) == count else None)(self.containers()))
 
+    def answered(self, *words):
+        """Waits for kubectl to succeed: a node that has just begun does not know its pods yet. The output."""
+        def output():
+            try:
+                return self.kubectl(*words)
+            except AssertionError:
+                return None
+        return wait_for(f"an answer to {words}", output)
+
+    def wait_for_log(self, name):
+        wait_for(f"the log of {name}", lambda: self.answered("logs", name) == "begun\n")
+
     def test_images_run_and_outlive_a_killed_up(self):
         with self.up() as process:
             self.begin(process)
@@ -159,7 +172,7 @@ class OwnImages(unittest.TestCase):
             self.assertTrue(all(identity.startswith("containerd://") for identity, _ in first.values()), first)
             name = sorted(first)[0]
             self.assertEqual(self.kubectl("exec", name, "--", "/bin/busybox", "echo", "inside"), "inside\n")
-            self.assertEqual(self.kubectl("logs", name), "begun\n")
+            self.wait_for_log(name)
             self.assertEqual(self.images("prune"), "Freed: 0\n")
             self.assertNotEqual(node_cgroups(self.folder / "data"), [])
             process.kill()
@@ -169,7 +182,7 @@ class OwnImages(unittest.TestCase):
             self.begin(process)
             self.assertEqual(self.running_pods(2), first)
             self.assertEqual(processes_of(self.folder), daemons)
-            self.assertEqual(self.kubectl("exec", name, "--", "/bin/busybox", "echo", "again"), "again\n")
+            self.assertEqual(self.answered("exec", name, "--", "/bin/busybox", "echo", "again"), "again\n")
             self.assertEqual(process.stop(), 0, process.tail())
         self.assertEqual(processes_of(self.folder), [])
         self.assertEqual(mounts_of(self.folder), [])
@@ -178,9 +191,11 @@ class OwnImages(unittest.TestCase):
         self.assertEqual(sorted(os.listdir(self.folder / "data/containerd")), ["config.toml", "containerd.log", "root"])
         with self.up() as process:
             self.begin(process)
-            again = self.running_pods(2)
-            self.assertEqual({identity for identity, _ in again.values()}
-                             & {identity for identity, _ in first.values()}, set())
+            # The objects may still say what ran before the stop.
+            ended = {identity for identity, _ in first.values()}
+            wait_for(lambda: f"other containers than {ended}; {self.containers()}",
+                     lambda: len(found := self.containers()) == 2
+                     and ended.isdisjoint(identity for identity, _ in found.values()))
 
     def test_containerd_that_is_killed_is_started_again(self):
         with self.up() as process:
@@ -188,13 +203,13 @@ class OwnImages(unittest.TestCase):
             self.images("import", self.archive)
             self.api.create("/apis/apps/v1/namespaces/default/deployments", deployment(1))
             first = self.running_pods(1)
-            pid = int((self.folder / "data/containerd/process").read_text().split()[0])
-            os.kill(pid, 9)
-            wait_for("another containerd",
-                     lambda: int((self.folder / "data/containerd/process").read_text().split()[0]) != pid)
+            process_id = lambda: ((self.folder / "data/containerd/process").read_text().split() or [""])[0]
+            pid = process_id()
+            os.kill(int(pid), 9)
+            wait_for("another containerd", lambda: process_id() not in ("", pid))
             wait_for("it to answer", lambda: run("images", "list", "--data-dir", self.folder / "data")[0] == 0)
             self.assertEqual(self.running_pods(1), first)
-            self.assertEqual(self.kubectl("logs", sorted(first)[0]), "begun\n")
+            self.wait_for_log(sorted(first)[0])
 
     def test_by_itself_it_takes_containerd_and_pods_have_addresses(self):
         """In a mount namespace where the plug-ins lie at their usual place."""

@@ -121,6 +121,7 @@ class Probes(unittest.TestCase):
         self.server.status["/ready"] = 503
         name = self.start(document)
         self.wait_for_event(name, "Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 503")
+        wait_for("its status", lambda: self.ready(name))
         self.assertEqual(self.ready(name), "False")
         self.server.status["/ready"] = 200
         self.kubectl("wait", "--for=condition=Ready", f"pod/{name}")

@@ -8,7 +8,7 @@ import re
 import unittest
 
 import browser
-from harness import needs, run, workspace
+from harness import needs, run, wait_for, workspace
 
 WIDTHS = (390, 1280, 2560)
 
@@ -51,6 +51,12 @@ class Page(unittest.TestCase):
         self.browser.look(width, dark=dark)
         self.browser.open((file or self.file).as_uri())
 
+    def wait_for_text(self):
+        """An element says that it was unfolded by an event of its own, which may come after the next frames."""
+        wait_for("the text of a decision", lambda: self.browser.run(
+            "document.querySelector('section[aria-label=Decisions] li details[open] pre') !== null"))
+        self.browser.settle()
+
     def unfold(self):
         self.browser.run("document.querySelectorAll('.fold > summary').forEach(each => each.click())")
         self.browser.settle()
@@ -84,7 +90,7 @@ class Page(unittest.TestCase):
         self.show(file=file)
         self.unfold()
         self.browser.run("document.querySelector('section[aria-label=Decisions] li summary').click()")
-        self.browser.settle()
+        self.wait_for_text()
         self.assertEqual(self.browser.run("document.querySelectorAll('img, [onerror]').length"), 0)
         self.assertEqual(self.browser.run("document.querySelector('h1').innerText"), attack)
         self.assertEqual(self.browser.run("document.querySelector('pre').innerText.split('\\n')[0]"), attack)
@@ -191,6 +197,7 @@ class Page(unittest.TestCase):
         self.unfold()
         self.browser.run(f"{section}.querySelector('li summary').focus()")
         self.browser.key("Enter")
+        self.wait_for_text()
         text = self.browser.run(f"{section}.querySelector('li details[open] pre').innerText")
         self.assertRegex(text.splitlines()[0], r"^node node-\d+ is (not )?tainted.*: its last sign of life")
         self.assertIn("  Also\n", text)

@@ -50,10 +50,10 @@ class Reservations(unittest.TestCase):
                                            "--system-reserved-cgroup", f"/{self.cgroup}",
                                                         "--enforce-node-allocatable", "pods,system-reserved")))
         wait_for("the node", lambda: self.api.nodes_ready() == ["n"])
+        messages = wait_for("two events", lambda: self.messages("NodeAllocatableEnforced", 2))
         self.assertEqual(self.limit("memory", "memory.max" if UNIFIED else "memory.limit_in_bytes"), str(64 << 20))
         self.assertEqual(self.limit("pids", "pids.max"), "50")
         self.assertEqual(self.limit("cpu", "cpu.weight" if UNIFIED else "cpu.shares"), "10" if UNIFIED else "256")
-        messages = wait_for("two events", lambda: self.messages("NodeAllocatableEnforced", 2))
         self.assertEqual(messages,
                          {"Updated Node Allocatable limit across pods",
                           f"Updated limits on system reserved cgroup /{self.cgroup}"})

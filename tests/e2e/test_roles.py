@@ -143,8 +143,13 @@ class Roles(unittest.TestCase):
         self.root.apply(crontabs("crontabs-view", "view", ["get", "list", "watch"]))
         self.root.apply(crontabs("crontabs-edit", "edit", ["create", "delete", "patch", "update"]))
         self.addCleanup(self.root, "delete", "clusterroles", "crontabs-view", "crontabs-edit", "--ignore-not-found")
-        wait_for("view to have the kind", lambda: "crontabs" in self.root("get", "clusterrole", "view", "-o", "json"))
-        wait_for("admin to have the kind", lambda: "crontabs" in self.root("get", "clusterrole", "admin", "-o", "json"))
+
+        def allows(role, verb):
+            return any(verb in rule["verbs"] for rule in self.root.get("clusterrole", role)["rules"]
+                       if rule.get("apiGroups") == ["stable.example.com"])
+        # Each role gathers those before it, and each is written by itself.
+        for role, verb in (("view", "get"), ("edit", "create"), ("admin", "delete")):
+            wait_for(f"{role} to have {verb}", lambda role=role, verb=verb: allows(role, verb))
         self.viewer("get", "crontabs")
         self.editor("create", "-f", "-",
                     given=json.dumps({"apiVersion": "stable.example.com/v1", "kind": "CronTab",
@@ -152,9 +157,7 @@ class Roles(unittest.TestCase):
         self.assertIn("forbidden", self.viewer("delete", "crontab", "c", code=1))
         self.admin("delete", "crontab", "c")
         self.root("delete", "clusterrole", "crontabs-edit")
-        wait_for("edit to lose the kind's verbs", lambda: not any(
-            "create" in rule["verbs"] for rule in self.root.get("clusterrole", "edit")["rules"]
-            if rule.get("apiGroups") == ["stable.example.com"]))
+        wait_for("edit to lose the kind's verbs", lambda: not allows("edit", "create"))
 
     def test_reconcile_of_the_same_roles_changes_nothing(self):
         before = self.api.get(f"{ROLES}/view")
@@ -186,7 +189,8 @@ class Restart(unittest.TestCase):
                 api = serving(process, folder / "kubeconfig")
                 wait_for("edit to have its rules again",
                          lambda: "secrets" in json.dumps(api.get(f"{ROLES}/edit")["rules"]))
-                self.assertEqual(len(api.get(f"{ROLES}/system:kube-dns")["rules"]), 1)
+                wait_for("the DNS server to have its rule again",
+                         lambda: len(api.get(f"{ROLES}/system:kube-dns")["rules"] or []) == 1)
                 self.assertIsNone(api.get(f"{ROLES}/system:heapster")["rules"])
 
 

@@ -99,9 +99,11 @@ class Scheduler(unittest.TestCase):
                 self.assertEqual({place("d0", "default-scheduler"), place("d1", "default-scheduler")}, {"n0", "n1"})
                 self.assertEqual(place("p0", "packing"), place("p1", "packing"))
                 self.assertEqual({place(f"b{i}", "pool-b") for i in range(3)}, {"n1"})
-                events = [e for e in api.get("/api/v1/namespaces/default/events")["items"]
-                          if e["involvedObject"]["name"] == "b0"]
-                self.assertEqual([e["source"]["component"] for e in events if e["reason"] == "Scheduled"], ["pool-b"])
+                # Events are written beside the bindings.
+                scheduled = wait_for("its event", lambda: [
+                    e["source"]["component"] for e in api.get("/api/v1/namespaces/default/events")["items"]
+                    if e["involvedObject"]["name"] == "b0" and e["reason"] == "Scheduled"])
+                self.assertEqual(scheduled, ["pool-b"])
                 self.check_explain(api, folder)
                 schedulers[0].kill()
                 let_run_out(api, LEASE)

@@ -55,6 +55,8 @@ for _ in range(times):
         print("timeout")
     except ConnectionRefusedError:
         print("refused")
+    except OSError as error:  # a network that does not lead there yet
+        print("unreachable:", error)
 """
 
 
