@@ -48,11 +48,9 @@ class MoreKinds(unittest.TestCase):
         self.assertIn("defaultBackend", self.kubectl("explain", "ingress.spec"))
 
     def test_components_are_well(self):
-        # Controllers and scheduler are well while they hold their leases, which they take some time after the start.
-        rows = lambda: [line.split() for line in self.kubectl("get", "cs", "--no-headers").splitlines()]
-        wait_for(lambda: f"all to be well: {rows()}",
-                 lambda: rows() == [["controller-manager", "Healthy", "ok"], ["etcd-0", "Healthy", "ok"],
-                                    ["scheduler", "Healthy", "ok"]])
+        lines = [line.split() for line in self.kubectl("get", "cs", "--no-headers").splitlines()]
+        self.assertEqual(lines, [["controller-manager", "Healthy", "ok"], ["etcd-0", "Healthy", "ok"],
+                                 ["scheduler", "Healthy", "ok"]])
         self.assertIn("Healthy", self.kubectl("get", "componentstatuses", "scheduler"))
         self.assertIn("Whether a component of the cluster is well", self.kubectl("explain", "cs"))
         self.assertIn("NotFound", self.kubectl("get", "cs", "none", code=1))
