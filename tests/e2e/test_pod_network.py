@@ -413,7 +413,17 @@ class PodNetwork(unittest.TestCase):
                 node_port = int(process.kubectl("get", "service", "web", "-o", "jsonpath={.spec.ports[0].nodePort}"))
                 self.assertEqual(asked(MACHINE, node_port).split()[0], "web")
             wait_for("the API server at its Service", lambda: reaches("10.96.0.1", 443))
+
+            def finds(name):
+                """True once the pod finds the Service by its name: the DNS server and its rules come in their own
+                time.
+                """
+                try:
+                    return process.kubectl("exec", name, "--", "/usr/bin/python3", "-c", ASK, "web", "80") != ""
+                except AssertionError:
+                    return False
             for name in ("near", "far"):
+                wait_for(f"the name of the Service in {name}", lambda name=name: finds(name))
                 with self.subTest("the Service by its name, also from the node of its endpoints", pod=name):
                     for _ in range(4):
                         self.assertEqual(process.kubectl("exec", name, "--", "/usr/bin/python3", "-c", ASK, "web",
