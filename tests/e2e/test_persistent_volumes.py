@@ -81,6 +81,7 @@ class PersistentVolumes(unittest.TestCase):
             "kept: FailedBinding: no persistent volumes available for this claim and no storage class is set")
         self.volume("kept", {"hostPath": {"path": str(path)}})
         self.wait_for_phase("pvc", "kept", "Bound")
+        self.wait_for_phase("pv", "kept", "Bound")
         shown = self.kubectl("get", "pv", "kept", "--no-headers").split()
         self.assertEqual(shown[:6], ["kept", "1Gi", "RWO", "Retain", "Bound", "default/kept"])
         self.assertEqual(self.kubectl("get", "pvc", "kept", "--no-headers").split()[:5],
