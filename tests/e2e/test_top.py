@@ -110,7 +110,7 @@ class Top(unittest.TestCase):
         def names():
             code, out, _ = run("top", "--kubeconfig", kubeconfig or self.kubeconfig, "n", "-o", "json")
             # Before the first measurement there is nothing to rank.
-            standing = json.loads(out)["items"][0].get("standing", {}) if code == 0 else {}
+            standing = json.loads(out)["items"][0].get("standing") or {} if code == 0 else {}
             return [each["subject"]["name"] for each in standing.get("candidates", [])]
         wait_for(lambda: f"the hog to come first: {names()}", lambda: names() == ["hog", "modest"])
 
