@@ -2,6 +2,7 @@
 a test says.
 """
 import collections
+import contextlib
 import ipaddress
 import random
 import socket
@@ -153,7 +154,7 @@ class Upstream:
                 channel, _ = self.streams.accept()
             except OSError:
                 return
-            with channel:
+            with channel, contextlib.suppress(EOFError, OSError):  # a client that has left
                 message = read_frame(channel)
                 self.asked.append((read_name(message, 12)[0], "tcp", 0, message[:2]))
                 answer = self.answer(message, True)

@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import select
 import shutil
 import signal
 import ssl
@@ -93,7 +94,7 @@ class Api:
             self.send(method, path, text, headers)
             try:
                 answer = self.connection.getresponse()
-            except http.client.RemoteDisconnected:  # the server may end a connection that was idle for long just then
+            except ConnectionResetError:  # the server may end a connection that was idle for long just then
                 if not kept or method != "GET":
                     raise
                 self.close()
@@ -110,6 +111,8 @@ class Api:
 
     def send(self, method, path, body, headers):
         """On the connection of the last request if the server has kept it, else on another one."""
+        if self.has_ended():
+            self.close()
         if self.connection is not None:
             try:
                 return self.connection.request(method, path, body, headers)
@@ -117,6 +120,15 @@ class Api:
                 self.close()
         self.connection = self.connect()
         self.connection.request(method, path, body, headers)
+
+    def has_ended(self):
+        """True if the server has ended the connection of the last request, because it was idle for long: its end is all
+        that there is to read on it."""
+        if self.connection is None or self.connection.sock is None:
+            return False
+        poller = select.poll()
+        poller.register(self.connection.sock, select.POLLIN)
+        return bool(poller.poll(0))
 
     def get(self, path):
         return self.request("GET", path)
@@ -154,7 +166,9 @@ class Api:
 
 
 def account_kubeconfig(api, administrator, account, namespace="kube-system"):
-    """A kubeconfig beside the administrator's, with a new token of a service account."""
+    """A kubeconfig beside the administrator's, with a new token of a service account, which the server may still have
+    to make."""
+    wait_for(f"the account {account}", lambda: api.find(f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}"))
     token = api.create(f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token",
                        {"spec": {}})["status"]["token"]
     text = pathlib.Path(administrator).read_text()
@@ -308,7 +322,8 @@ def processes_of_pods(folder, part="kubepods"):
     """
     tops = [top for state in [pathlib.Path(folder) / "data", *state_folders(folder)] for top in node_cgroups(state)]
     # Cgroups that go away meanwhile are skipped.
-    groups = [group for top in tops for node in os.listdir(top) for group, _, _ in os.walk(top / node / part)]
+    nodes = [os.path.join(top, name) for top in tops for name in next(os.walk(top), (top, [], []))[1]]
+    groups = [group for node in nodes for group, _, _ in os.walk(os.path.join(node, part))]
     return sorted({pid for group in groups for pid in pids_in(pathlib.Path(group, "cgroup.procs"))})
 
 

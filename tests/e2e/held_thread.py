@@ -26,8 +26,9 @@ def thread_named(pid, name):
     """The thread of the process that has this name in ps; the process itself for its main thread's."""
     def found():
         for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-            if (task / "comm").read_text().strip() == name:
-                return int(task.name)
+            with contextlib.suppress(OSError):  # a thread that has just ended
+                if (task / "comm").read_text().strip() == name:
+                    return int(task.name)
         return None
     return wait_for(f"a thread {name} of {pid}", found)
 

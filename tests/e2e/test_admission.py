@@ -33,10 +33,13 @@ class Admission(unittest.TestCase):
     def status(self, name):
         return self.kubectl.get("pod", name)["status"]
 
-    def events(self, name):
-        return wait_for(f"events of {name}", lambda: self.kubectl.get("events", "--field-selector",
-                                                                       f"involvedObject.name={name},type=Warning")[
-                                                                           "items"])
+    def event(self, name, reason, message=None):
+        """The event with this reason, and with this message if one is given, once it is there: events are sent beside
+        the status."""
+        def found():
+            items = self.kubectl.get("events", "--field-selector", f"involvedObject.name={name},reason={reason}")["items"]
+            return [each for each in items if message in (None, each["message"])]
+        return wait_for(f"an event {reason} of {name}: {message}", found)[0]
 
     def write_manifest(self, name, document):
         """As an editor does: a new file takes the place of the old one."""
@@ -54,6 +57,10 @@ class Admission(unittest.TestCase):
         self.assertEqual(code, 0, problem)
         return text
 
+    def setUp(self):
+        # A deployment of the test before is deleted by its cleanup: its pods end some time after that.
+        wait_for("pods of before to go", lambda: not self.api.pod_phases())
+
     def tearDown(self):
         for file in self.manifests.iterdir():
             file.unlink()
@@ -69,8 +76,8 @@ class Admission(unittest.TestCase):
         self.assertRegex(status["message"],
                          r"^Pod was rejected: Node didn't have enough resource: memory, requested: 1073741824, "
                                             r"used: \d+, capacity: \d+$")
-        event = self.events("big")[0]
-        self.assertEqual(event["reason"], "OutOfmemory")
+        event = self.event("big", "OutOfmemory")
+        self.assertEqual(event["type"], "Warning")
         self.assertEqual("Pod was rejected: " + event["message"], status["message"])
         why = self.explain("pod/big")
         self.assertIn("handler predicates", why)
@@ -174,7 +181,7 @@ class Admission(unittest.TestCase):
                          ("Preempting", "Preempted in order to admit critical pod"))
         disruption = next(each for each in victim["conditions"] if each["type"] == "DisruptionTarget")
         self.assertEqual((disruption["status"], disruption["reason"]), ("True", "TerminationByKubelet"))
-        self.assertIn("Preempting", [event["reason"] for event in self.events("larger")])
+        self.assertEqual(self.event("larger", "Preempting")["type"], "Warning")
         print(self.kubectl("get", "pods"))
 
     def test_a_pod_of_high_priority_displaces_one_of_low_priority(self):
@@ -188,16 +195,12 @@ class Admission(unittest.TestCase):
         self.kubectl.apply(pod("urgent", SLEEP, priorityClassName="urgent", **large))
         self.wait_phase("urgent", "Running")
         self.assertEqual(self.api.pod_phases(), {"small": "Running", "urgent": "Running"})
-        events = self.kubectl.get("events")["items"]
         urgent = self.kubectl.get("pod", "urgent")
-        preempted = next(each for each in events if each["involvedObject"]["name"] == "ordinary"
-                         and each["reason"] == "Preempted")
+        preempted = self.event("ordinary", "Preempted")
         self.assertEqual((preempted["type"], preempted["message"]),
                          ("Normal", f"Preempted by pod {urgent['metadata']['uid']} on node n"))
-        failed = next(each for each in events if each["involvedObject"]["name"] == "urgent"
-                      and each["reason"] == "FailedScheduling")
-        self.assertEqual((failed["type"], failed["message"]),
-                         ("Warning", "0/1 nodes are available: 1 Insufficient memory."))
+        failed = self.event("urgent", "FailedScheduling", "0/1 nodes are available: 1 Insufficient memory.")
+        self.assertEqual(failed["type"], "Warning")
         print(self.kubectl("get", "events"))
 
     def test_a_critical_static_pod_preempts_exactly_whom_it_must(self):
@@ -232,17 +235,17 @@ class Admission(unittest.TestCase):
         self.kubectl("delete", "pod", "web-n", "--wait=false")  # recreated before kubectl waits for its end
         again = wait_for("another mirror",
                          lambda: (lambda found: found if found and found["metadata"]["uid"] != mirror["metadata"]["uid"]
-                                                    and found["status"]["phase"] == "Running" else None)(
+                                                    and found["status"].get("phase") == "Running" else None)(
                                                         self.api.find("/api/v1/namespaces/default/pods/web-n")))
         self.assertEqual(again["status"]["containerStatuses"][0]["state"],
                          mirror["status"]["containerStatuses"][0]["state"],
                          "the container knows nothing of it")
 
         self.write_manifest("web.yaml", "kind: Pod\nmetadata: [\n")
-        wait_for("a word about the file", lambda: "web.yaml:" in self.process.tail(200) or None)
+        wait_for("a word about the file", lambda: "web.yaml:" in self.process.log.read_text())
         self.assertEqual(self.api.pod_phases()["web-n"], "Running", "a bad file keeps the pod it last made")
         print(self.kubectl("get", "pod", "web-n"),
-              next(line for line in self.process.tail(200).splitlines() if "web.yaml:" in line))
+              next(line for line in self.process.log.read_text().splitlines() if "web.yaml:" in line))
 
         (self.manifests / "web.yaml").unlink()
         wait_for("its end", lambda: "web-n" not in self.api.pod_phases() or None)
@@ -254,7 +257,7 @@ class Admission(unittest.TestCase):
         self.assertEqual(scheduled["reason"], "Unschedulable")
         self.assertTrue(scheduled["message"].startswith("0/1 nodes are available: 1 Insufficient memory."),
                         scheduled["message"])
-        self.assertEqual(self.events("waiting")[0]["reason"], "FailedScheduling")
+        self.assertEqual(self.event("waiting", "FailedScheduling")["type"], "Warning")
         self.assertIn("preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.",
                       scheduled["message"])
         answer = json.loads(self.explain("pod/waiting", "-o", "json"))["decision"]

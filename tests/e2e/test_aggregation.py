@@ -103,7 +103,7 @@ class Aggregation(unittest.TestCase):
     @needs(shutil.which("kubectl"), "needs kubectl")
     def test_kubectl(self):
         kubectl = Kubectl(self.kubeconfig)
-        wait_for("discovery", lambda: self.discovered().get("v1", ("",))[0] == "Current")
+        wait_for("discovery", lambda: self.discovered() == {version: ("Current", ["wares"]) for version in VERSIONS})
         self.assertIn("one", kubectl("get", "wares"))
         self.assertIn("colour: red", kubectl("get", "ware", "one", "-o", "yaml"))
         self.assertIn("wares.example.com/v1beta1", kubectl("get", "wares.v1beta1.wares.example.com", "-o", "yaml"))

@@ -28,6 +28,9 @@ class Way:
                 client.close()
                 continue
             self.sockets |= {client, member}
+            if not self.open:  # cut since the check above: cut() may have missed these two
+                with_shutdown(client)
+                with_shutdown(member)
             for source, sink in ((client, member), (member, client)):
                 threading.Thread(target=self.pump, args=(source, sink), daemon=True).start()
 

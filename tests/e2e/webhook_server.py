@@ -158,8 +158,11 @@ def configured(api, *documents):
             api.delete(f"{path_of(document)}/{document['metadata']['name']}")
 
 
+KEPT = []  # sockets that keep the ports of dead_port() from other programs
+
+
 def dead_port():
-    """A port on which no program listens."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
+    """A port on which no program listens, neither now nor later."""
+    KEPT.append(socket.socket())
+    KEPT[-1].bind(("127.0.0.1", 0))
+    return KEPT[-1].getsockname()[1]
