@@ -304,8 +304,16 @@ def node_cgroups(state):
 
 
 def state_folders(folder):
-    """State directories of nodes that have run pods below `folder`."""
-    return [pods.parent for depth in range(1, 4) for pods in pathlib.Path(folder).glob("*/" * depth + "pods")]
+    """State directories of nodes that have run pods below `folder`, at most three folders deep. Folders that go away
+    meanwhile are skipped."""
+    found = []
+    for at, names, _ in os.walk(folder):
+        depth = len(pathlib.Path(at).relative_to(folder).parts)
+        if depth and "pods" in names:
+            found.append(pathlib.Path(at))
+        if depth == 3:
+            names.clear()
+    return found
 
 
 def pids_in(procs):

@@ -37,7 +37,8 @@ class Admission(unittest.TestCase):
         """The event with this reason, and with this message if one is given, once it is there: events are sent beside
         the status."""
         def found():
-            items = self.kubectl.get("events", "--field-selector", f"involvedObject.name={name},reason={reason}")["items"]
+            wanted = f"involvedObject.name={name},reason={reason}"
+            items = self.kubectl.get("events", "--field-selector", wanted)["items"]
             return [each for each in items if message in (None, each["message"])]
         return wait_for(f"an event {reason} of {name}: {message}", found)[0]
 

@@ -5,7 +5,7 @@ import contextlib
 import http.client
 import re
 import socket
-import ssl
+import time
 import unittest
 
 from harness import (
@@ -24,6 +24,8 @@ from harness import (
 from process_memory import peak, resident
 
 MEBIBYTE = 1 << 20
+HANDSHAKE_MAX = 5.0  # seconds that the server gives a client for its handshake
+TRIES = 3
 
 
 def metric(api, name):
@@ -55,11 +57,11 @@ class Silent:
         self.socket.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
 
     def answered(self):
-        """True once the answer has begun; takes its first byte."""
-        if not self.begun:
-            self.socket.setblocking(False)
-            with contextlib.suppress(BlockingIOError, ssl.SSLWantReadError):
-                self.begun = bool(self.socket.recv(1))
+        """True once the answer has begun. Takes a piece of it at each call: a client that takes nothing for some seconds
+        is disconnected, and a busy machine may need these for the others."""
+        self.socket.setblocking(False)
+        with contextlib.suppress(OSError):  # nothing is there
+            self.begun = bool(self.socket.recv(4096)) or self.begun
         return self.begun
 
     def close(self):
@@ -118,13 +120,23 @@ class Server(unittest.TestCase):
             self.api.create("/api/v1/namespaces/default/configmaps",
                             {"metadata": {"name": f"c{i}"}, "data": {"x": "y" * 1_000_000}})
         before = resident(self.process)
+        # A lease is answered while the lists wait. They make room some seconds after they have begun, and a busy
+        # machine may be later than that: then once more.
+        self.assertTrue(any(self.lease_beside_lists(before, f"n{number}") for number in range(TRIES)),
+                        "the lease was answered when the lists had made room")
+        names = {each["metadata"]["name"]
+                 for each in self.api.get("/api/v1/namespaces/default/configmaps?limit=500")["items"]}
+        self.assertEqual(names - {"kube-root-ca.crt"}, {f"c{i}" for i in range(16)})
+
+    def lease_beside_lists(self, before, name):
+        """True if the lease of this name was made and read before lists that take all places had made room. `before`:
+        the memory of the server without lists."""
         with silent(self.api, 40, "/api/v1/configmaps"):  # 16 MB each, 640 MB together
             wait_for("lists that wait", lambda: metric(self.api, "spillway_http_waiting_bytes") > 8 * MEBIBYTE)
             lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
-            self.api.create(lease, {"metadata": {"name": "n1"}, "spec": {"holderIdentity": "n1"}})
-            self.assertEqual(self.fresh(lease + "/n1")["metadata"]["name"], "n1")
-            self.assertGreater(metric(self.api, "spillway_http_connections"), 16 + 1,
-                               "the lease was answered when the lists had made room")
+            self.api.create(lease, {"metadata": {"name": name}, "spec": {"holderIdentity": name}})
+            self.assertEqual(self.fresh(f"{lease}/{name}")["metadata"]["name"], name)
+            were_waiting = metric(self.api, "spillway_http_connections") > 16 + 1
             # A user has 16 requests under way. Connections that take nothing make room for those that wait, one after
             # the other.
             wait_for("the end of those that others wait for",
@@ -134,17 +146,18 @@ class Server(unittest.TestCase):
             self.assertLessEqual(metric(self.api, "spillway_http_waiting_bytes"), 16 * 3 * MEBIBYTE)
             self.assertLess(peak(self.process) - before, 40 * 4 * MEBIBYTE)
         wait_for("the memory", lambda: metric(self.api, "spillway_http_waiting_bytes") == 0)
-        names = {each["metadata"]["name"]
-                 for each in self.api.get("/api/v1/namespaces/default/configmaps?limit=500")["items"]}
-        self.assertEqual(names - {"kube-root-ca.crt"}, {f"c{i}" for i in range(16)})
+        return were_waiting
 
     def test_connections_that_say_nothing(self):
+        began = time.monotonic()
         with silent(self.api, 900):
             for _ in range(20):
                 self.assertEqual(self.fresh("/api/v1/namespaces/default")["metadata"]["name"], "default")
             # the share of one address, and ours
             self.assertLessEqual(metric(self.api, "spillway_http_connections"), 513)
-            self.assertGreater(metric(self.api, 'spillway_http_refusals_total{reason="displaced"}'), 300)
+            displaced = metric(self.api, 'spillway_http_refusals_total{reason="displaced"}')
+            if time.monotonic() - began < HANDSHAKE_MAX:  # later the first ones have ended by themselves
+                self.assertGreater(displaced, 300)
             wait_for("the end of those that say nothing", lambda: metric(self.api, "spillway_http_connections") <= 1)
         self.assertGreater(metric(self.api, 'spillway_http_refusals_total{reason="handshake_time"}'), 400)
 

@@ -208,7 +208,7 @@ class CertificatesOfOthers(unittest.TestCase):
             before = shown(api)
             other = self.authority.sign("other", "/CN=api", SERVER)
             self.use((other[0], user[1]))
-            wait_for("the word about it", lambda: "does not belong to the certificate" in process.tail())
+            wait_for("the word about it", lambda: "does not belong to the certificate" in process.log.read_text())
             self.assertEqual(shown(api), before)
             self.use(other)
             wait_for("the new certificate", lambda: shown(api).split() == other[0].read_text().split())

@@ -106,10 +106,13 @@ class KubeletTree:
             if child.poll() is None:
                 child.send_signal(signal.SIGKILL)
             child.wait()
-        for folder, _, _ in os.walk(self.top, topdown=False):
-            with contextlib.suppress(OSError):
-                os.rmdir(folder)
-        assert not self.top.exists(), f"{self.top} is left"
+
+        def is_gone():  # children of those that were killed end by themselves
+            for folder, _, _ in os.walk(self.top, topdown=False):
+                with contextlib.suppress(OSError):
+                    os.rmdir(folder)
+            return not self.top.exists()
+        wait_for(f"{self.top} to go", is_gone)
 
 
 class FakeKubelet:
@@ -219,8 +222,9 @@ class Companion(unittest.TestCase):
         self.start_pod("steady", BINARY, "stress", "--memory", "24Mi", "--hold", "10m", request="64Mi")
         self.start_pod("idle", "sleep", "600")
 
-    def start_hog(self, process, memory="400Mi", rate="40Mi"):
-        """Starts a pod whose memory grows only once the companion has found it: an unknown pod cannot be chosen."""
+    def start_hog(self, process, memory="400Mi", rate="10Mi"):
+        """Starts a pod whose memory grows only once the companion has found it: an unknown pod cannot be chosen. From
+        the threshold to the limit it takes six seconds, which a companion may have to wait for a processor."""
         go = self.folder / "go"
         self.start_pod(
             "hog",

@@ -24,7 +24,7 @@ DISK = 256 * MIB
 PYTHON = "/usr/bin/python3"  # the system's own: python3-grpcio is a package of it
 PODS = pathlib.Path(__file__).resolve().parent / "containerd_pods.py"
 FILL = (
-    "echo filling; i=0; while [ $i -lt 60 ]; do dd if=/dev/zero of=/data/$i bs=1M count=4; i=$((i+1)); sleep 0.5; done;"
+    "echo filling; i=0; while [ $i -lt 60 ]; do dd if=/dev/zero of=/data/$i bs=1M count=4; i=$((i+1)); sleep 1; done;"
     " sleep 1000"
 )
 
@@ -164,18 +164,20 @@ class Disks(unittest.TestCase):
         """True once the layers of both pods and the logs of the one that grows are known: they are not read in one
         moment."""
         logs = [container["logs"].get("usedBytes", 0) for pod in summary.get("pods", [])
-                if pod["podRef"]["name"] == "hog" for container in pod["containers"] if "logs" in container]
+                if pod["podRef"]["name"] == "hog" for container in pod.get("containers", []) if "logs" in container]
         return (self.rootfs(summary, "hog") or 0) >= 8 * MIB and self.rootfs(summary, "idle") is not None and any(logs)
 
     def evicts_the_hog(self, filesystem, apart):
         def free(summary):
+            """Bytes; 0: not measured just now."""
             node = summary["node"]
-            return (node["fs"] if filesystem == "nodefs" else node["runtime"]["imageFs"])["availableBytes"]
+            figures = node.get("fs", {}) if filesystem == "nodefs" else node.get("runtime", {}).get("imageFs", {})
+            return figures.get("availableBytes", 0)
 
         with self.node(apart, evictionHard={"memory.available": "16Mi"}):
             self.start_pod("idle", "sleep 1000", named_by_status=False)
-            self.start_pod("hog", FILL)
             with self.companion("--eviction-hard", f"{filesystem}.available<96Mi") as process:
+                self.start_pod("hog", FILL)  # the threshold is crossed 40 s later: all is measured by then
                 first = wait_for("all that is measured",
                                  lambda: self.is_measured(summary := process.page("/stats/summary")) and summary)
                 self.assertEqual(first["node"]["fs"]["capacityBytes"], DISK)
@@ -190,9 +192,8 @@ class Disks(unittest.TestCase):
                                         hog["containers"][0]["rootfs"]["usedBytes"])
                 self.assertIsNotNone(self.rootfs(first, "idle"), "named by the runtime, as its status names nothing")
                 grown = wait_for("it to grow",
-                                 lambda: (self.rootfs(process.page("/stats/summary"), "hog") or 0)
-                                 > self.rootfs(first, "hog")
-                                 and self.rootfs(process.page("/stats/summary"), "hog"))
+                                 lambda: (size := self.rootfs(process.page("/stats/summary"), "hog") or 0)
+                                 > self.rootfs(first, "hog") and size)
                 self.assertNotIn("fs", process.page("/stats/summary?only_cpu_and_memory=true")["node"])
                 wait_for("the pod to be Failed", lambda: self.phase("hog") == "Failed")
                 self.assertEqual(self.phase("idle"), "Running")

@@ -1,13 +1,14 @@
 """The confinement of pods of the process runtime: what they see of the machine and can do to it, against a real
 `spillway up`."""
 import json
+import os
 import pathlib
 import re
 import shutil
 import subprocess
 import unittest
 
-from harness import BINARY, can_write_cgroups, needs, one_node, PATIENCE, pod, run, wait_for, workspace
+from harness import BINARY, can_write_cgroups, needs, one_node, PATIENCE, pids_in, pod, run, wait_for, workspace
 
 PODS = "/api/v1/namespaces/default/pods"
 
@@ -182,20 +183,27 @@ class Confined(unittest.TestCase):
                 " echo up; while :; do sleep 0.1; done"
             ),
         )
-        cgroups = [path for path in pathlib.Path("/sys/fs/cgroup").rglob("cgroup.procs")
-                   if self.api.get(f"{PODS}/daemon")["metadata"]["uid"] in str(path)]
-        pids = wait_for("its processes",
-                        lambda: (found := {pid for path in cgroups for pid in path.read_text().split()})
-                        and len(found) >= 5 and found)
+        uid = self.api.get(f"{PODS}/daemon")["metadata"]["uid"]
+        # Cgroups of other suites come and go meanwhile: os.walk skips them.
+        cgroups = [pathlib.Path(folder) for folder, _, _ in os.walk("/sys/fs/cgroup") if uid in folder]
+
+        def begun(pid):
+            """When the process began, in ticks since the machine's start; None: it has ended. Another process may get
+            its number."""
+            try:
+                fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+            except OSError:
+                return None
+            return None if fields[0] == "Z" else fields[19]
+
+        def processes():
+            """When each process that lives began, by its number; those of `sleep` come and go."""
+            found = {pid: begun(pid) for folder in cgroups for pid in pids_in(folder / "cgroup.procs")}
+            return {pid: when for pid, when in found.items() if when is not None}
+        pids = wait_for("its processes", lambda: (found := processes()) and len(found) >= 5 and found)
         self.api.delete(f"{PODS}/daemon", grace=1)
         wait_for("the end of the pod", lambda: self.api.find(f"{PODS}/daemon") is None)
-
-        def alive(pid):
-            try:
-                return "Z" not in pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1][:3]
-            except OSError:
-                return False
-        self.assertEqual([pid for pid in pids if alive(pid)], [])
+        self.assertEqual([pid for pid, when in pids.items() if begun(pid) == when], [])
 
     def test_sigterm_ends_what_does_not_handle_it(self):
         self.running("plain", "echo up; exec sleep 1000", terminationGracePeriodSeconds=60)
@@ -291,10 +299,14 @@ class Unconfined(unittest.TestCase):
                 events = "/api/v1/namespaces/default/events"
                 wait_for("the event", lambda: [each for each in process.api.get(events)["items"]
                                                if each["message"] == f"Error: {message}"])
-                status = wait_for("its status",
-                                  lambda: (process.api.find(f"{PODS}/own-n") or {}).get("status",
-                                                                                        {}).get("containerStatuses"))[0]
-                self.assertEqual(status["state"], {"waiting": {"reason": "CreateContainerError", "message": message}})
+
+                def waiting():
+                    """The reason, once there is one to read: the event is sent beside the status."""
+                    status = (process.api.find(f"{PODS}/own-n") or {}).get("status", {})
+                    state = (status.get("containerStatuses") or [{}])[0].get("state", {})
+                    return state if state.get("waiting", {}).get("message") else None
+                self.assertEqual(wait_for("its status", waiting),
+                                 {"waiting": {"reason": "CreateContainerError", "message": message}})
                 self.assertEqual(process.api.pod_phases()["own-n"], "Pending")
                 self.assertFalse(mark.exists())
 

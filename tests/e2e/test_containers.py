@@ -178,7 +178,8 @@ class Containers(unittest.TestCase):
         """Takes more memory than the node has, in steps."""
         return pod(
             name,
-            r"m=$(busybox head -c 4194304 /dev/zero | busybox tr '\0' x); x=; while true; do x=$x$m; sleep 0.1; done",
+            # so slow that an agent which waits for a processor is not too late
+            r"m=$(busybox head -c 4194304 /dev/zero | busybox tr '\0' x); x=; while true; do x=$x$m; sleep 0.5; done",
             restartPolicy="Never",
         )
 

@@ -29,7 +29,8 @@ def config(**more):
 
 
 def takes_memory(mebibytes, step=4, every=0.1):
-    """A shell that holds that much, a step at a time, and then sleeps."""
+    """A shell that holds that much, a step at a time, and then sleeps. While it takes a step it holds twice as much. One
+    that is to be evicted takes seconds from the threshold to the limit: an agent may have to wait for a processor."""
     return (f"m=$(head -c {step * MIB} /dev/zero | tr '\\0' x); x=; i=0; "
             f"while [ $i -lt {mebibytes} ]; do x=$x$m; i=$((i+{step})); sleep {every}; done; sleep 1000")
 
@@ -167,7 +168,8 @@ class Suites(Suite):
     def test_memory_allocatable_eviction(self):
         self.serve(config(evictionHard={"memory.available": "20Mi"}, kubeReserved={"memory": "170Mi"},
                           enforceNodeAllocatable=["pods"]))
-        self.create(shell("innocent", SLEEP, resources=guaranteed("10Mi")), shell("hog", takes_memory(200)))
+        self.create(shell("innocent", SLEEP, resources=guaranteed("10Mi")),
+                    shell("hog", takes_memory(200, step=1, every=0.3)))
         self.run_until_evicted("hog", survivors=["innocent"], pressure="MemoryPressure")
         event = self.assert_told_once("hog")
         notes = event["metadata"].get("annotations", {})
@@ -239,7 +241,7 @@ class Suites(Suite):
         self.serve(config(evictionHard={"memory.available": "60Mi"}))
         high = self.priority("high", 1000)
         self.create(shell("steady", SLEEP, resources=guaranteed("20Mi")),
-                    shell("high-hog", takes_memory(60), **high), shell("low-hog", takes_memory(200, step=4)))
+                    shell("high-hog", takes_memory(60), **high), shell("low-hog", takes_memory(200, step=2, every=0.3)))
         self.run_until_evicted("low-hog", survivors=["steady", "high-hog"], pressure="MemoryPressure")
         self.settle("MemoryPressure", ["steady", "high-hog"])
 
