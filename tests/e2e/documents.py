@@ -50,6 +50,8 @@ ROUTED = (
     ' up; ip route add default via 192.0.2.1; exec "$@"'
 )
 LAST = "the-end-of-a-block"
+# Pages give their readers a minute; a busy machine may need more.
+TIMEOUT = re.compile(r"--timeout=\d+s\b")
 # Commands that only look: what they do not show yet they may show a moment later.
 LOOKS = re.compile(r"(sudo )?(kubectl (get|logs|describe)|spillway (explain|zones|top)) ")
 LOOKS_SECONDS = PATIENCE  # time for which it is typed again
@@ -95,7 +97,8 @@ class Shell:
 
     def run(self, text, timeout=PATIENCE):
         """The output of the block."""
-        self.child.stdin.write(f"{text}\necho {LAST}\0".encode())
+        patient = TIMEOUT.sub(f"--timeout={PATIENCE:.0f}s", text)
+        self.child.stdin.write(f"{patient}\necho {LAST}\0".encode())
         self.child.stdin.flush()
         printed, deadline = b"", time.monotonic() + timeout
         while not printed.endswith(f"{LAST}\n".encode()):

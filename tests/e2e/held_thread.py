@@ -10,6 +10,7 @@ from patience import wait_for
 
 SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17  # ptrace(2)
 WALL = 0x40000000  # waitpid(2): threads, too
+EPOLL_WAITS = ("232", "281", "441")  # numbers of epoll_wait, epoll_pwait and epoll_pwait2 on x86-64
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
@@ -33,12 +34,22 @@ def thread_named(pid, name):
     return wait_for(f"a thread {name} of {pid}", found)
 
 
-@contextlib.contextmanager
-def held(thread):
-    """The thread stands still within the block. A thread that waits is held where it waits, so it holds no lock."""
+def stopped(thread):
+    """Stops the thread if it waits for events. True: it stands still, and holds no lock. False: it was at work, and
+    continues."""
     trace(SEIZE, thread)
     trace(INTERRUPT, thread)
     os.waitpid(thread, WALL)
+    call = pathlib.Path(f"/proc/{thread}/syscall").read_text().split()[0]
+    if call not in EPOLL_WAITS:
+        trace(DETACH, thread)
+    return call in EPOLL_WAITS
+
+
+@contextlib.contextmanager
+def held(thread):
+    """The thread stands still within the block, where it waits for events."""
+    wait_for(f"thread {thread} to wait for events", lambda: stopped(thread))
     try:
         yield
     finally:

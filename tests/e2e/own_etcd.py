@@ -3,6 +3,8 @@
 As a program: own_etcd.py FOLDER prints the URL of one member and serves until it is ended.
 """
 import contextlib
+import http.client
+import json
 import os
 import pathlib
 import random
@@ -10,10 +12,11 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
+import urllib.request
 
 import peers
 import way
+from patience import PATIENCE, wait_for
 
 PROGRAM = next((path for path in (peers.ROOT / "usr/bin/etcd", pathlib.Path("/usr/bin/etcd"))
                 if os.access(path, os.X_OK)), None)
@@ -50,6 +53,15 @@ class Member:
             self.child = subprocess.Popen(self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
                                           env=peers.environment())
 
+    def answers(self):
+        """True if it serves clients and knows a leader."""
+        assert self.child.poll() is None, f"etcd has ended: {self.log.read_text()[-1500:]}"
+        try:
+            with urllib.request.urlopen(f"{self.url}/health", timeout=PATIENCE) as answer:
+                return json.load(answer)["health"] == "true"
+        except (OSError, http.client.HTTPException):
+            return False
+
     def kill(self, number=signal.SIGKILL):
         self.child.send_signal(number)
         if number == signal.SIGKILL:
@@ -72,6 +84,11 @@ class Cluster:
     def flag(self):
         return "--etcd-servers=" + ",".join(each.url for each in self.members)
 
+    def wait_until_up(self):
+        """A server that starts waits for its etcd, but not as long as a busy machine may need to start one."""
+        for each in self.members:
+            wait_for(lambda each=each: f"{each.url}: {each.log.read_text()[-1500:]}", each.answers)
+
     def stop(self):
         for each in self.members:
             with contextlib.suppress(ProcessLookupError):
@@ -86,6 +103,7 @@ def serving(folder, members=1, *more, ways=False):
     """`ways`: members can be cut off from each other (Cluster.ways)."""
     cluster = Cluster(folder / "etcd", members, more, ways)
     try:
+        cluster.wait_until_up()
         yield cluster
     finally:
         cluster.stop()

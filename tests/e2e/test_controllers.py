@@ -13,6 +13,7 @@ import socket
 import threading
 import unittest
 
+import own_etcd
 from harness import can_write_cgroups, let_run_out, needs, run, running, serving, wait_for, workspace
 from test_leader import LEASE, silent_node
 
@@ -68,13 +69,14 @@ class Births:
 
 class Controllers(unittest.TestCase):
     @contextlib.contextmanager
-    def parts(self, folder, *controller, nodes=2):
-        """An API server, a controller, and with cgroups a scheduler and agents, each a process of its own."""
+    def parts(self, folder, *controller, nodes=2, port=0):
+        """An API server, a controller, and with cgroups a scheduler and agents, each a process of its own. `port`: of
+        the API server; 0: any."""
         kubeconfig = folder / "kubeconfig"
         with contextlib.ExitStack() as stack:
             started = {}
             started["apiserver"] = stack.enter_context(running(folder, "apiserver", "--data-dir", folder / "data",
-                                                               "--port", "0", "--write-kubeconfig", kubeconfig))
+                                                               "--port", port, "--write-kubeconfig", kubeconfig))
             api = serving(started["apiserver"], kubeconfig)
             started["controller"] = stack.enter_context(running(folder, "controller", "--kubeconfig", kubeconfig,
                                                                 *controller))
@@ -90,7 +92,7 @@ class Controllers(unittest.TestCase):
             yield started, api
 
     def full(self, api, name, replicas):
-        status = api.get(f"{REPLICA_SETS}/{name}")["status"]
+        status = api.get(f"{REPLICA_SETS}/{name}").get("status", {})
         return status.get("readyReplicas" if HAS_NODES else "replicas", 0) == replicas
 
     def test_no_pod_too_many(self):
@@ -114,7 +116,7 @@ class Controllers(unittest.TestCase):
                     name = f"agent-{number}"
                     api.create(DAEMON_SETS, workload("DaemonSet", name))
                     wait_for(f"{name} to be ready",
-                             lambda: api.get(f"{DAEMON_SETS}/{name}")["status"].get("numberReady") == 2)
+                             lambda: api.get(f"{DAEMON_SETS}/{name}").get("status", {}).get("numberReady") == 2)
                     api.delete(f"{DAEMON_SETS}/{name}")
                     wait_for(f"the pods of {name} to be gone",
                              lambda: not api.get(f"{PODS}?labelSelector=app%3D{name}")["items"])
@@ -126,7 +128,8 @@ class Controllers(unittest.TestCase):
     def away(self, folder, *controller):
         """The API server is stopped, then killed and started again: all other parts are the same processes, and act
         afterwards."""
-        with self.parts(folder, *controller, nodes=1) as (parts, api):
+        # A port that the kernel gives to no other program while the API server is away.
+        with self.parts(folder, *controller, nodes=1, port=own_etcd.free_ports(1)[0]) as (parts, api):
             others = {name: each for name, each in parts.items() if name != "apiserver"}
             known = {}
 

@@ -7,6 +7,7 @@ write nothing.
 """
 import collections
 import contextlib
+import http.client
 import re
 import shutil
 import ssl
@@ -127,15 +128,16 @@ class LifecycleController(unittest.TestCase):
     def metrics_of_the_leader(self, account):
         """The page that a scraper with the token of this account gets; the empty string if it is not let in."""
         lease = self.api.find(OWN_LEASE)
-        if not lease or not lease["spec"].get("holderIdentity"):
+        address = lease and lease["metadata"].get("annotations", {}).get("spillway.dev/controller-url")
+        if not address or not lease["spec"].get("holderIdentity"):
             return ""
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        request = urllib.request.Request(lease["metadata"]["annotations"]["spillway.dev/controller-url"] + "/metrics",
+        request = urllib.request.Request(address + "/metrics",
                                          headers={"Authorization": f"Bearer {Api(account).token}"})
         try:
             return urllib.request.urlopen(request, context=context, timeout=PATIENCE).read().decode()
-        except OSError:  # not let in, or the leader before this one
+        except (OSError, http.client.HTTPException):  # not let in, or the leader before this one
             return ""
 
     def bind(self, account, *roles):

@@ -1,4 +1,5 @@
 """A device plugin of its own process, and pods that consume its devices, against `spillway up`."""
+import contextlib
 import json
 import pathlib
 import shutil
@@ -60,6 +61,12 @@ class Devices(unittest.TestCase):
                                 check=True, capture_output=True, text=True)
         return json.loads(client.stdout)
 
+    def allocatable(self):
+        """The devices by the agent that runs; the Node may still have those of the agent before it."""
+        with contextlib.suppress(subprocess.CalledProcessError):  # the agent has just begun
+            return [each["deviceIds"] for each in self.ask_resources("GetAllocatableResources").get("devices", [])]
+        return None
+
     def phase(self, name):
         return self.kubectl("get", "pod", name, "-o", "jsonpath={.status.phase}")
 
@@ -99,9 +106,12 @@ class Devices(unittest.TestCase):
 
         # The agent is killed. Its successor waits for the plugin and gives the pod the same devices, without asking
         # again.
+        registered = len(plugin.calls("registered"))
         self.process.kill()
         self.start()
-        wait_for("the plugin's return", lambda: self.offered("allocatable") == "3")
+        wait_for("the plugin's return", lambda: len(plugin.calls("registered")) > registered)
+        wait_for("its devices", lambda: self.allocatable() == [["a"], ["b"], ["c"]])
+        wait_for("the resource on the node", lambda: self.offered("allocatable") == "3")
         wait_for("the consumer", lambda: self.phase("train") == "Running" and self.kubectl.log_of("train") == devices)
         self.assertEqual(len(plugin.calls("allocate")), 1)
         self.api.create("/api/v1/namespaces/default/pods", consumer("second", 1))

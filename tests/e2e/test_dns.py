@@ -2,6 +2,7 @@
 clients that may not ask.
 """
 import contextlib
+import itertools
 import os
 import re
 import socket
@@ -185,6 +186,8 @@ class Dns(unittest.TestCase):
     def test_other_servers(self):
         def answer(message, over_tcp):
             name = dns_client.read_name(message, 12)[0].lower()
+            if name == "example.com.":  # each question gets another answer
+                return answer_to(message, f"192.0.2.{10 + next(count)}", ttl=20)
             if name.startswith("large."):
                 return answer_to(message,
                                  *[f"192.0.2.{i}" for i in range(100)]) if over_tcp else answer_to(
@@ -198,22 +201,28 @@ class Dns(unittest.TestCase):
                 return answer_to(message, rcode=3)
             return answer_to(message, "192.0.2.7", ttl=20)
 
+        count = itertools.count()
         upstream = Upstream(answer)
         self.addCleanup(upstream.close)
         port, _ = self.start_dns("--upstream", f"127.0.0.1:{upstream.port}")
         first = self.ask("Example.com", port=port)
-        self.assertEqual([(each.name, each.data) for each in first.answers], [("Example.com.", "192.0.2.7")])
+        self.assertEqual([each.name for each in first.answers], ["Example.com."])
         self.assertFalse(first.authoritative)
+        kept = first.answers[0].data
+        self.assertRegex(kept, r"^192\.0\.2\.1\d$")
         again = self.ask("example.COM", port=port)
-        self.assertEqual((again.answers[0].name, again.answers[0].data), ("example.COM.", "192.0.2.7"))
+        self.assertEqual((again.answers[0].name, again.answers[0].data), ("example.COM.", kept),
+                         "the answer is not kept")
         self.assertLessEqual(again.answers[0].ttl, 20)
-        self.assertEqual(len(upstream.asked), 1, "the answer is not kept")
-        self.assertEqual([(each.type, each.data) for each in self.ask("out.shop.svc.cluster.local", port=port).answers],
-                         [("CNAME", "example.com."), ("A", "192.0.2.7")])
+        alias, address = self.ask("out.shop.svc.cluster.local", port=port).answers
+        self.assertEqual((alias.type, alias.data, address.type), ("CNAME", "example.com.", "A"))
+        self.assertRegex(address.data, r"^192\.0\.2\.1\d$")
         self.assertEqual(self.ask("nosuch.example.com", port=port).rcode, "NXDOMAIN")
         self.assertEqual([each.data for each in self.ask("forged.example.com", port=port).answers], ["192.0.2.9"])
         self.assertEqual(len(parse(ask_tcp(port, query("large.example.com"))[0]).answers), 100)
-        self.assertEqual([way for name, way, *_ in upstream.asked if name.startswith("large")], ["udp", "tcp"])
+        # A question without an answer for long is asked again.
+        ways = [way for name, way, *_ in upstream.asked if name.startswith("large")]
+        self.assertEqual(list(dict.fromkeys(ways)), ["udp", "tcp"])
         for number in range(8):
             self.ask(f"n{number}.example.com", port=port)
         asked = [each for each in upstream.asked if each[1] == "udp"]
@@ -301,7 +310,7 @@ message = query("dns-version.cluster.local", "TXT")
 way, port = {way!r}, {port}
 try:
     host = "198.18.7.1"
-    answer = ask_udp(port, message, host=host, timeout=5) if way == "udp" else ask_tcp(port, message, host=host)[0]
+    answer = ask_udp(port, message, host=host, timeout={timeout}) if way == "udp" else ask_tcp(port, message, host=host)[0]
     print(parse(answer).rcode if answer else "nothing")
 except (EOFError, ConnectionError):
     print("nothing")
@@ -335,15 +344,15 @@ def isolated():
                                                  "--upstream", "127.0.0.1:9", *arguments))
             return port_of(process)
 
-        def ask(way, port):
-            text = CLIENT.format(folder=os.path.dirname(os.path.abspath(__file__)), way=way, port=port)
+        def ask(way, port, timeout):
+            text = CLIENT.format(folder=os.path.dirname(os.path.abspath(__file__)), way=way, port=port, timeout=timeout)
             return subprocess.run([*inside, sys.executable, "-c", text], capture_output=True, text=True,
                                   check=True).stdout.strip()
 
         closed, opened = start(), start("--allow-from", "198.18.7.0/24")
         for way in ("udp", "tcp"):
-            assert ask(way, opened) == "NOERROR", f"a client that may ask gets no answer by {way}"
-            assert ask(way, closed) == "nothing", f"a client that may not ask gets an answer by {way}"
+            assert ask(way, opened, PATIENCE) == "NOERROR", f"a client that may ask gets no answer by {way}"
+            assert ask(way, closed, 5) == "nothing", f"a client that may not ask gets an answer by {way}"
         assert parse(ask_udp(closed, query("dns-version.cluster.local", "TXT"))).rcode == "NOERROR"
         assert parse(ask_udp(closed, query("dns-version.cluster.local", "TXT"), host="198.18.7.1")).rcode == "NOERROR"
 

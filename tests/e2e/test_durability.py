@@ -145,6 +145,7 @@ class Durability(unittest.TestCase):
             for member in self.cluster.members:
                 member.kill()
                 member.start()
+            self.cluster.wait_until_up()
 
     def test_no_acknowledged_write_is_lost(self):
         rng = random.Random(1)

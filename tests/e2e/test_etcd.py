@@ -135,6 +135,7 @@ class Etcd(unittest.TestCase):
             kubectl("create", "configmap", name, "--from-literal=n=0")
         recorder = Recorder([kubeconfig], api.get(MAPS)["metadata"]["resourceVersion"])
         recorder.start()
+        wait_for("its watch", lambda: recorder.connections)
         way.cut()
         document = json.loads(gateway.value("/registry/configmaps/default/changed")[0])
         document["data"]["n"] = "1"

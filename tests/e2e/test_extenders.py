@@ -142,9 +142,9 @@ class Extenders(unittest.TestCase):
                 self.assertEqual(code, 0, problems)
                 self.assertIn(f"extender {extender.url}", text)
                 self.assertIn("the extenders are not called again", problems)
-                events = [e for e in cluster.api.get("/api/v1/namespaces/default/events")["items"]
-                          if e["involvedObject"]["name"] == held]
-                self.assertTrue(any(said in e["message"] for e in events))
+                # Events are sent beside the condition.
+                wait_for("its event", lambda: [e for e in cluster.api.get("/api/v1/namespaces/default/events")["items"]
+                                               if e["involvedObject"]["name"] == held and said in e["message"]])
                 extender.answers["filter"] = lambda a: {"nodenames": ["n1"]}
                 self.wake(held)
                 self.assertEqual(cluster.node_of(held), "n1")

@@ -14,7 +14,7 @@ import unittest
 import own_etcd
 from counting import MAPS, Recorder
 from etcd_gateway import Gateway
-from harness import needs, PATIENCE, running, serving, wait_for, workspace
+from harness import ApiError, needs, PATIENCE, running, serving, wait_for, workspace
 from history import NAMES, Check, Client, Operation
 
 SECONDS = float(os.environ.get("SPILLWAY_HISTORY_SECONDS", "16"))
@@ -172,9 +172,16 @@ class Histories(unittest.TestCase):
 
     def mark(self):
         api = serving(self.servers["first"], self.kubeconfig("first"))
-        made = api.create(MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "last"}})
+
+        def made():
+            try:
+                return api.create(MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "last"}})
+            except ApiError as error:  # 409: an attempt without a certain answer has made it
+                self.assertIn(error.code, (409, 429, 500, 503, 504))
+                return error.code == 409 and api.find(f"{MAPS}/last")
+        revision = int(wait_for("the last object", made)["metadata"]["resourceVersion"])
         api.close()
-        return int(made["metadata"]["resourceVersion"])
+        return revision
 
 
 if __name__ == "__main__":
