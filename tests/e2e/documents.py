@@ -53,7 +53,7 @@ LAST = "the-end-of-a-block"
 # Pages give their readers a minute; a busy machine may need more.
 TIMEOUT = re.compile(r"--timeout=\d+s\b")
 # Commands that only look: what they do not show yet they may show a moment later.
-LOOKS = re.compile(r"(sudo )?(kubectl (get|logs|describe)|spillway (explain|zones|top)) ")
+LOOKS = re.compile(r"(sudo )?(kubectl (-n \S+ )?(get|logs|describe)|spillway (explain|zones|top))( |$)")
 LOOKS_SECONDS = PATIENCE  # time for which it is typed again
 
 

@@ -94,7 +94,7 @@ class Shell:
         return True
 
     def carry_out(self, command, words):
-        """Types the command, and waits for the words. An explanation that comes too early is asked for again."""
+        """Types the command, and waits for the words. An explanation that comes too early is typed again."""
         deadline = time.monotonic() + PATIENCE
         while True:
             begin = len(self.text())

@@ -1,5 +1,6 @@
 """Openings of an agent that its configuration makes: the port without authentication (readOnlyPort), by clients of the
 network, and the address of static pods (staticPodURL), by its server."""
+import concurrent.futures
 import contextlib
 import http.client
 import json
@@ -141,8 +142,14 @@ def tells_no_secret(opening):
 def flood(opening):
     """Refused with 429 beyond its pace; the node answers others and stays Ready."""
     def act(cluster):
-        codes = [opening.ask("/stats/summary")[0] for _ in range(300)]
-        if 429 not in codes or set(codes) - {200, 429}:
+        codes = []
+
+        def refused():  # a client on a busy machine may be slower than the pace: then once more
+            with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
+                codes.extend(pool.map(lambda _: opening.ask("/stats/summary")[0], range(300)))
+            return 429 in codes
+        wait_for("refusals", refused)
+        if set(codes) - {200, 429}:
             return f"{ {code: codes.count(code) for code in codes} }"
         return None if "n4" in cluster.admin.nodes_ready() else "the node is not Ready"
     return act

@@ -13,7 +13,7 @@ import ssl
 from attacks.attempt import HIDDEN
 from attacks.authority import Certificate, Workshop
 from attacks.connection import exchange, open_connection
-from harness import can_write_cgroups, pod, running, serving, wait_for
+from harness import ApiError, can_write_cgroups, pod, running, serving, wait_for
 
 TALK = "i=0; while [ $i -lt 2000 ]; do echo line $i of the pod that talks; i=$((i+1)); done; exec tail -f /dev/null"
 # Bodies of ConfigMaps are written down, so that they can be tried as well.
@@ -177,8 +177,11 @@ class Cluster:
         make(f"{THEIRS}/configmaps", {"metadata": {"name": "settings"}, "data": {"a": "1"}})
         for namespace in (OURS, THEIRS):
             for account in ("default", "app", "spare"):
-                if not self.admin.find(f"{namespace}/serviceaccounts/{account}"):
+                try:
                     make(f"{namespace}/serviceaccounts", {"metadata": {"name": account}})
+                except ApiError as error:  # the server makes "default", some time after its namespace
+                    if error.code != 409:
+                        raise
         for name in ("n1", "n2"):
             make("/api/v1/nodes", {"metadata": {"name": name, "labels": {"node-role.kubernetes.io/worker": ""}},
                                    "spec": {"taints": [{"key": "kept", "effect": "NoSchedule"}]}})
