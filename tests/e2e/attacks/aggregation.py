@@ -34,6 +34,8 @@ def furnish(cluster):
     create(APIS, api_service(GROUP, {"namespace": "shop", "name": "wares"},
                              caBundle=base64.b64encode(server.ca.read_bytes()).decode()))
     wait_for("the API", lambda: cluster.ask("admin", "GET", WARES)[0] == 200)
+    wait_for("the word about it", lambda: [each for each in cluster.admin.get(MINE).get("status", {}).get(
+        "conditions", []) if (each["type"], each["status"]) == ("Available", "True")])
     return server
 
 

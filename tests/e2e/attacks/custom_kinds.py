@@ -40,6 +40,9 @@ def furnish(cluster):
                      "x-kubernetes-validations": [{"rule": "self.all(a, self.exists(b, a == b))"}]}}},
                                          "status": OPEN}}))
     assert code == 201, answer
+    path = f"{DEFINITIONS}/things.attacks.example.com"
+    wait_for("the kind", lambda: [each for each in cluster.admin.get(path).get("status", {}).get("conditions") or []
+                                  if (each["type"], each["status"]) == ("Established", "True")])
 
 
 def strangers():
