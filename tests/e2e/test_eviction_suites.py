@@ -74,6 +74,7 @@ class Suite(unittest.TestCase):
         more = ("--node-memory", node_memory) if node_memory else ()
         self.node = self.enterContext(one_node(self.folder, "--config", file, *more))
         self.api = self.node.api
+        self.calm = {each["type"]: each["lastTransitionTime"] for each in self.conditions()}
         self.addCleanup(self.remove_all)
 
     def remove_all(self):
@@ -89,9 +90,11 @@ class Suite(unittest.TestCase):
         self.api.create("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": name}, "value": value})
         return {"priorityClassName": name}
 
+    def conditions(self):
+        return self.api.get("/api/v1/nodes/n")["status"]["conditions"]
+
     def condition(self, kind):
-        conditions = self.api.get("/api/v1/nodes/n")["status"]["conditions"]
-        return next(each["status"] for each in conditions if each["type"] == kind) == "True"
+        return next(each["status"] for each in self.conditions() if each["type"] == kind) == "True"
 
     def phases(self):
         return {each["metadata"]["name"]: (each["status"].get("phase"), each["status"].get("reason"))
@@ -121,8 +124,10 @@ class Suite(unittest.TestCase):
         return seen
 
     def pressed_since(self, pressure):
-        """The condition came and went between two looks: its event says so."""
-        return any(event["reason"] == f"NodeHas{pressure}" for event in self.api.get(f"{CORE}/events")["items"])
+        """The condition is there, or came and went between two looks: it has changed since the node began. Its event may
+        be there before it."""
+        return any(each["lastTransitionTime"] != self.calm[pressure] for each in self.conditions()
+                   if each["type"] == pressure)
 
     def assert_told_once(self, name):
         events = wait_for(f"the event of {name}", lambda: [each for each in self.api.get(f"{CORE}/events")["items"]
