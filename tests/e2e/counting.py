@@ -4,10 +4,12 @@ import http.client
 import json
 import random
 import threading
+import time
 
 from harness import Api, ApiError, PATIENCE, wait_for
 
 MAPS = "/api/v1/namespaces/default/configmaps"
+PAUSE = 0.02  # seconds before a client tries again: clients of a server that is away leave the processor to it
 
 
 def config_map(name, **data):
@@ -61,7 +63,7 @@ class Recorder(threading.Thread):
             try:
                 self.follow(self.servers.any())
             except (OSError, http.client.HTTPException, ValueError, ApiError):
-                continue  # the server is away, or refuses for now
+                time.sleep(PAUSE)  # the server is away, or refuses for now
         self.servers.close()
 
     def follow(self, api):
@@ -71,6 +73,7 @@ class Recorder(threading.Thread):
             answer = connection.getresponse()
             if answer.status != 200:
                 answer.read()
+                time.sleep(PAUSE)
                 return
             self.connections += 1
             while line := answer.readline():
@@ -120,6 +123,7 @@ class Writer(threading.Thread):
                 continue
             except (OSError, http.client.HTTPException):
                 made = None
+                time.sleep(PAUSE)
                 continue
             count += 1
             self.acknowledged.append((int(made["metadata"]["resourceVersion"]), count))

@@ -111,7 +111,7 @@ class Shell:
         return printed.decode().removesuffix(f"{LAST}\n")
 
     def logs(self):
-        return "".join(f"\n{file.name}:\n{file.read_text()[-2000:]}"
+        return "".join(f"\n{file.name}:\n{file.read_text(errors='replace')[-2000:]}"
                        for file in sorted((self.root / "tmp").glob("terminal-*")))
 
     def start(self, text, until, timeout=PATIENCE):
@@ -122,10 +122,10 @@ class Shell:
         (self.root / place[1:]).touch()
         self.run(f"bash /tmp/command-{self.terminals} >{place} 2>&1 </dev/null & started+=($!)")
         log, deadline = self.root / place[1:], time.monotonic() + timeout
-        while until not in log.read_text():
+        while until not in log.read_text(errors="replace"):  # the last letter may be written in part
             assert time.monotonic() < deadline, f"waiting for {until!r} of\n{text}{self.logs()}"
             time.sleep(0.05)
-        return log.read_text()
+        return log.read_text(errors="replace")
 
     def close(self):
         with contextlib.suppress(AssertionError, BrokenPipeError):

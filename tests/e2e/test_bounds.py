@@ -51,7 +51,9 @@ class Silent:
         """The answer to its first question."""
         answer = b""
         while not answer.endswith(b"ok"):
-            answer += self.socket.recv(4096)
+            more = self.socket.recv(4096)
+            assert more, f"disconnected after {answer!r}"
+            answer += more
 
     def ask(self, path):
         self.socket.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
