@@ -126,6 +126,8 @@ class Api:
         that there is to read on it."""
         if self.connection is None or self.connection.sock is None:
             return False
+        if self.connection.sock.fileno() < 0:
+            return True
         poller = select.poll()
         poller.register(self.connection.sock, select.POLLIN)
         return bool(poller.poll(0))
