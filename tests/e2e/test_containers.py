@@ -81,6 +81,11 @@ class Containers(unittest.TestCase):
         text = "&".join(f"{key}={value}" for key, value in query.items())
         return self.api.get(f"{PODS}/{name}/log?{text}")
 
+    def wait_for_log(self, name, text, **query):
+        """The end of a container may be known before the last line of its log is in the file."""
+        wait_for(lambda: f"{text!r} as the log of {name}; it is {self.log(name, **query)!r}",
+                 lambda: self.log(name, **query) == text)
+
     def test_a_pod_runs_to_its_end(self):
         name = self.create(pod("ends", "echo hello $WHO; echo last words > /dev/termination-log; exit 3",
                                restartPolicy="Never",
@@ -92,7 +97,7 @@ class Containers(unittest.TestCase):
         self.assertEqual((ended["exitCode"], ended["reason"], ended["message"]), (3, "Error", "last words\n"))
         self.assertTrue(status["containerID"].startswith("containerd://"), status)
         self.assertIn("sha256:", status["imageID"])
-        self.assertEqual(self.log(name), "hello world\n")
+        self.wait_for_log(name, "hello world\n")
         self.wait_for_events(name, ("Pulled", f'Container image "{IMAGE}" already present on machine'),
                              ("Created", "Container created"),
                              ("Started", "Container started"))
@@ -125,7 +130,7 @@ class Containers(unittest.TestCase):
         wait_for("CrashLoopBackOff",
                  lambda: self.status(name).get("state", {}).get("waiting", {}).get("reason") == "CrashLoopBackOff")
         wait_for("the next run", lambda: self.status(name).get("restartCount", 0) >= 2)
-        self.assertEqual(self.log(name, previous="true"), "run\n")
+        self.wait_for_log(name, "run\n", previous="true")
 
     def test_volumes_and_the_hosts_file(self):
         self.api.create("/api/v1/namespaces/default/configmaps",
@@ -150,7 +155,7 @@ class Containers(unittest.TestCase):
             )
         )
         self.wait_phase(name, "Succeeded")
-        self.assertEqual(self.log(name), "blue\nx\ny\n192.0.2.7\tseven\n")
+        self.wait_for_log(name, "blue\nx\ny\n192.0.2.7\tseven\n")
 
     def test_an_image_that_cannot_be_had(self):
         name = self.create(pod("absent", "true", image="127.0.0.1:1/none:1"))
