@@ -11,6 +11,7 @@ import unittest
 from harness import BINARY, can_write_cgroups, needs, one_node, PATIENCE, pids_in, pod, run, wait_for, workspace
 
 PODS = "/api/v1/namespaces/default/pods"
+END = "the-end-of-the-script"  # the last line of each shell
 
 
 def can_confine():
@@ -47,11 +48,14 @@ class Confined(unittest.TestCase):
             self.api.delete(f"{PODS}/{name}", grace=0)
 
     def said(self, script, **context):
-        """The output of a container that runs this script to its end."""
+        """The output of a container that runs this script to its end. The agent waits two seconds for the rest of a
+        log: on a busy machine the end of the container may be known before it."""
         type(self).count += 1
-        name = self.place(secured(pod(f"p{self.count}", ["sh", "-c", script], restartPolicy="Never"), **context))
+        name = self.place(secured(pod(f"p{self.count}", ["sh", "-c", f"{script}\necho {END}"], restartPolicy="Never"),
+                                  **context))
         wait_for(f"the end of {script}", lambda: self.api.pod_phases().get(name) in ("Succeeded", "Failed"))
-        return self.api.get(f"{PODS}/{name}/log")
+        text = wait_for(f"all that {script} says", lambda: (seen := self.log(name)).endswith(f"{END}\n") and seen)
+        return text.removesuffix(f"{END}\n")
 
     def waiting(self, name):
         def state():
