@@ -183,7 +183,7 @@ class Cri : public ::testing::Test {
 TEST_F(Cri, WhatTheRuntimeSaysArrives) {
   add_pod();
   start_server();
-  CriClient client(socket_);
+  CriClient client(socket_, {}, support::kPatience);
   const auto report = client.report();
   ASSERT_TRUE(report) << report.error().text();
   EXPECT_EQ(report->runtime, "fake 7");
@@ -203,7 +203,7 @@ TEST_F(Cri, WhatWasNotMeasuredIsMissing) {
   cri::FilesystemUsage& layer = *answers_.stats.mutable_stats(0)->mutable_writable_layer();
   layer.clear_used_bytes();
   start_server();
-  CriClient client(socket_);
+  CriClient client(socket_, {}, support::kPatience);
   EXPECT_EQ(client.report().value().writable_layers.at("c1").used_bytes, std::nullopt);
   layer.mutable_used_bytes()->set_value(0);
   layer.set_timestamp(0);
@@ -213,14 +213,14 @@ TEST_F(Cri, WhatWasNotMeasuredIsMissing) {
 TEST_F(Cri, ContainersAreApartOnlyIfStoredElsewhere) {
   add_usage(*answers_.images.add_container_filesystems(), "images", kSecond, 1, 1);
   start_server();
-  CriClient client(socket_);
+  CriClient client(socket_, {}, support::kPatience);
   EXPECT_FALSE(client.report().value().containers_apart);
   answers_.images.mutable_container_filesystems(0)->mutable_fs_id()->set_mountpoint("/elsewhere");
   EXPECT_EQ(client.report().value().containers_apart.value().mountpoint, "/elsewhere");
 }
 
 TEST_F(Cri, AMissingRuntimeIsNamedAndFoundWhenItStarts) {
-  CriClient client(socket_);
+  CriClient client(socket_, {}, support::kPatience);
   const auto report = client.report();
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, ErrorCode::kServiceUnavailable);
@@ -235,7 +235,7 @@ TEST_F(Cri, AMissingRuntimeIsNamedAndFoundWhenItStarts) {
 
 TEST_F(Cri, ARuntimeOfAnotherKindIsRecognised) {
   start_server(false);
-  CriClient client(socket_);
+  CriClient client(socket_, {}, support::kPatience);
   const auto report = client.report();
   ASSERT_FALSE(report);
   EXPECT_TRUE(report.error().text().contains("does not support CRI v1")) << report.error().text();
@@ -244,11 +244,16 @@ TEST_F(Cri, ARuntimeOfAnotherKindIsRecognised) {
 TEST_F(Cri, ASilentRuntimeEndsTheRoundInTime) {
   start_server();
   pods_.set_silent(true);
-  CriClient client(socket_, {}, milliseconds(100));
-  const auto report = client.report();
-  ASSERT_FALSE(report);
-  EXPECT_EQ(report.error().code, ErrorCode::kTimeout);
-  EXPECT_TRUE(report.error().message.starts_with("ListPodSandbox: ")) << report.error().message;
+  // On a busy machine the connection and the first call alone may take longer than a round has.
+  std::string problem;
+  for (Duration limit = milliseconds(100); !problem.starts_with("ListPodSandbox: "); limit *= 2) {
+    ASSERT_LT(limit, support::kPatience) << problem;
+    CriClient client(socket_, {}, limit);
+    const auto report = client.report();
+    ASSERT_FALSE(report);
+    EXPECT_EQ(report.error().code, ErrorCode::kTimeout) << report.error().text();
+    problem = report.error().message;
+  }
 }
 
 TEST_F(Cri, ACallUnderWayCanBeEnded) {
@@ -267,7 +272,7 @@ TEST_F(Cri, ACallUnderWayCanBeEnded) {
 TEST_F(Cri, ATooLongAnswerOfTheRuntimeIsAnError) {
   for (std::size_t i = 0; i <= CriClient::kListedMax; ++i) answers_.containers.add_containers()->set_id("c");
   start_server();
-  CriClient client(socket_);
+  CriClient client(socket_, {}, support::kPatience);
   const auto report = client.report();
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, ErrorCode::kInvalid);
@@ -293,7 +298,10 @@ TEST_F(Cri, AFeedHasTheDisksTooAndDoesNotWait) {
   EXPECT_EQ(feed.latest(loop_.now().mono), nullptr) << "not answered yet";
   EXPECT_FALSE(feed.problem().empty());
   pods_.set_silent(false);
-  ASSERT_TRUE(run_until([&] { return readings == 1 && !feed.volumes(pod, {}).empty(); }));
+  ASSERT_TRUE(run_until([&] {
+    feed.refresh({pod});  // a round that took too long is followed by another one
+    return readings >= 1 && !feed.volumes(pod, {}).empty();
+  }));
   EXPECT_EQ(feed.problem(), "");
   const agent::StorageReading* reading = feed.latest(loop_.now().mono);
   ASSERT_NE(reading, nullptr);
@@ -312,15 +320,19 @@ TEST_F(Cri, AFeedHasTheDisksTooAndDoesNotWait) {
 
 TEST_F(Cri, AFeedSaysWhyFiguresAreMissing) {
   StorageFeed absent(loop_, {.socket = socket_, .node_directory = folder_.string()}, {}, [] {});
-  absent.refresh({});
-  ASSERT_TRUE(run_until([&] { return absent.problem().contains(socket_); })) << absent.problem();
+  ASSERT_TRUE(run_until([&] {
+    absent.refresh({});
+    return absent.problem().contains(socket_);
+  })) << absent.problem();
   EXPECT_EQ(absent.latest(loop_.now().mono), nullptr);
 
   answers_.images.mutable_image_filesystems(0)->mutable_fs_id()->set_mountpoint((folder_ / "hidden").string());
   start_server();
   StorageFeed blind(loop_, {.socket = socket_, .node_directory = folder_.string()}, {}, [] {});
-  blind.refresh({});
-  ASSERT_TRUE(run_until([&] { return blind.problem().contains("hidden"); })) << blind.problem();
+  ASSERT_TRUE(run_until([&] {
+    blind.refresh({});
+    return blind.problem().contains("hidden");
+  })) << blind.problem();
   EXPECT_NE(blind.latest(loop_.now().mono), nullptr) << "the rest is known";
 }
 

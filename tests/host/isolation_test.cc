@@ -23,11 +23,13 @@ struct PodIsolationTest : RealMachine {
     runtime_->execute(agent::CreatePod{.uid = "u1", .pod = {"default", "pod-u1"}, .isolation = std::move(isolation)});
   }
 
-  /// The output of the script, without the prefix of the log.
+  /// The output of the script, without the prefix of the log. The whole output is in the log when its last line is.
   std::string said(const std::string& container, const std::string& script) {
-    start("u1", container, {"/bin/sh", "-c", script});
+    start("u1", container, {"/bin/sh", "-c", script + "; echo that-is-all"});
     EXPECT_TRUE(wait_for<ContainerExited>("u1", container));
-    const std::string log = log_text("u1", container);
+    EXPECT_TRUE(logs("u1", container, {"that-is-all\n"})) << script;
+    std::string log = log_text("u1", container);
+    log.resize(log.rfind('\n', log.find("that-is-all")) + 1);
     const std::size_t mark = log.find(" F ");
     return mark == std::string::npos ? log : log.substr(mark + 3);
   }

@@ -212,6 +212,7 @@ TEST_F(KubeletEndpointTest, PrintsLogsOfTheLastAndThePreviousAttempt) {
   create_pod("u1");
   start("u1", "c", {"sh", "-c", "echo old"}, 0);
   ASSERT_TRUE(wait_for<agent::ContainerExited>("u1"));
+  ASSERT_TRUE(logs("u1", "c", {" F old\n"}));
   const std::string url = "/containerLogs/default/pod-u1/c";
   EXPECT_EQ(get(url).body, "old\n");
   const api::Response none = get(url + "?previous=true");
@@ -221,6 +222,7 @@ TEST_F(KubeletEndpointTest, PrintsLogsOfTheLastAndThePreviousAttempt) {
   EXPECT_EQ(get(url).status, 404) << "nothing is there of it";
   start("u1", "c", {"sh", "-c", "seq 1 5"}, 1);
   ASSERT_TRUE(run_until([&] { return count<agent::ContainerExited>() == 2; }));
+  ASSERT_TRUE(logs("u1", "c", {" F 5\n"}, 1));
   EXPECT_EQ(get(url).body, "1\n2\n3\n4\n5\n");
   EXPECT_EQ(get(url + "?tailLines=2").body, "4\n5\n");
   EXPECT_EQ(get(url + "?tailLines=0").body, "");

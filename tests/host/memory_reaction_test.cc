@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 
 namespace spillway::host {
@@ -205,7 +206,13 @@ TEST_F(MemoryReactionTest, AThresholdThatOnlyWakesDoesNotAct) {
 TEST_F(MemoryReactionTest, AContainerThatStartsLaterIsReached) {
   create_pod("hog");
   reaction_->publish(plan_for(mebibytes(90), {candidate("hog")}));
-  start_shell("hog", "dd if=/dev/zero bs=60000000 count=1 2>/dev/null | sleep 1000");
+  start_shell("hog",
+              "while [ ! -e go ]; do sleep 0.01; done; dd if=/dev/zero bs=60000000 count=1 2>/dev/null | sleep 1000");
+  ASSERT_TRUE(wait_for<agent::ContainerStarted>("hog"));
+  bool turned = false;  // by then the loop has refreshed the plan's targets
+  loop_.post([&] { turned = true; });
+  ASSERT_TRUE(run_until([&] { return turned; }));
+  std::ofstream(state_ / "pods/default_pod-hog_hog/_work/go") << "on";
   ASSERT_TRUE(run_until([&] { return reacted() != nullptr; }));
   EXPECT_TRUE(wait_for<agent::ContainerExited>("hog")) << "it got the signal";
 }

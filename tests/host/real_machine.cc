@@ -1,9 +1,11 @@
 #include "host/real_machine.h"
 
 #include "host/cgroup/cgroup_kill.h"
+#include "host/kernel/kernel_file.h"
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <fstream>
 #include <sstream>
@@ -122,6 +124,20 @@ std::string RealMachine::log_text(const std::string& uid, const std::string& nam
   std::stringstream text;
   text << file.rdbuf();
   return text.str();
+}
+
+bool RealMachine::logs(const std::string& uid, const std::string& name, const std::vector<std::string>& texts,
+                       std::int32_t attempt) {
+  return run_until([&] {
+    const std::string log = log_text(uid, name, attempt);
+    return std::ranges::all_of(texts, [&](const std::string& text) { return log.contains(text); });
+  });
+}
+
+/// A process that is being ended leaves its cgroup before its state says so.
+bool RealMachine::has_ended(pid_t pid) {
+  const Result<std::string> status = read_file(fmt::format("/proc/{}/status", pid));
+  return !status || status->contains("State:\tZ") || status->contains("State:\tX");
 }
 
 std::vector<pid_t> RealMachine::pod_pids(const std::string& uid, api::QosClass qos) const {

@@ -8,6 +8,7 @@
 #include "support/patience.h"
 
 #include <gtest/gtest.h>
+#include <sys/types.h>
 
 #include <deque>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace spillway::host {
 
@@ -66,6 +68,12 @@ class RealMachine : public ::testing::Test, protected agent::Host::Receiver {
   void start_shell(const std::string& uid, const std::string& script) { start(uid, "c", {"/bin/sh", "-c", script}); }
 
   std::string log_text(const std::string& uid, const std::string& name, std::int32_t attempt = 0) const;
+  /// Waits until the log contains all these texts: a supervisor that gets no processor for long writes them after the
+  /// end of its container has been reported.
+  bool logs(const std::string& uid, const std::string& name, const std::vector<std::string>& texts,
+            std::int32_t attempt = 0);
+  /// True: no process has this number, or one that has ended and is not reaped.
+  static bool has_ended(pid_t pid);
   std::vector<pid_t> pod_pids(const std::string& uid, api::QosClass qos = api::QosClass::kBestEffort) const;
 
   ExtraControllers extra_controllers_;  // for SetUp()

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -74,7 +75,8 @@ TEST_F(WatchedFilesTest, AreReadAgainWhenOneIsWritten) {
   write("beside", "");
   fs::rename(folder_ / "beside", folder_ / "certificate");
   EXPECT_TRUE(run_until_last(" k2"));
-  EXPECT_EQ(reported_.front(), "c1 k2") << "texts that are known are not reported";
+  // The first reading, on the thread of the files, may find one that is just being written.
+  EXPECT_EQ(std::ranges::count(reported_, "c1 k1"), 0) << "texts that are known are not reported";
 }
 
 TEST_F(WatchedFilesTest, AreReadAgainWhenTheLinkToTheirFolderChanges) {

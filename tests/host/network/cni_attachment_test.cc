@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "host/network/plugin_call.h"
 #include "host/network/pod_networks.h"
+#include "support/patience.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,6 +27,7 @@ class Attachment : public ::testing::Test {
     std::filesystem::remove_all(folder);
     std::filesystem::create_directories(folder);
     tools.directories = {(folder / "none").string(), folder.string()};
+    tools.plugin_time_max = support::kPatience;
     attachment.id = "uid-1";
     attachment.netns = "/run/none";
     attachment.arguments = cni_arguments({"shop", "cart"}, "uid-1", "uid-1");

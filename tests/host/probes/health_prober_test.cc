@@ -2,6 +2,7 @@
 #include "host/probes/health_prober.h"
 
 #include "base/unique_fd.h"
+#include "support/patience.h"
 
 #include <grpcpp/ext/health_check_service_server_builder_option.h>
 #include <grpcpp/grpcpp.h>
@@ -61,7 +62,7 @@ class GrpcServer {
 
 class HealthProbes : public ::testing::Test {
  protected:
-  GrpcAnswer ask(std::uint16_t port, const std::string& service = {}, Duration timeout = seconds(10)) {
+  GrpcAnswer ask(std::uint16_t port, const std::string& service = {}, Duration timeout = support::kPatience) {
     std::optional<agent::GrpcAnswered> answered;
     HealthProber prober(loop_, [&](const agent::HostEvent& event) {
       answered = std::get<agent::GrpcAnswered>(event);
