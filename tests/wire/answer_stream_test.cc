@@ -26,7 +26,7 @@ TEST(AnswerStream, FlushesTheHeadersOfAStreamBeforeAnyData) {
   EXPECT_THAT(client.received, HasSubstr("Transfer-Encoding: chunked"));
   client.received.clear();
   room.run([&] { EXPECT_TRUE(sink->write(shared("{\"type\":\"ADDED\"}\n"))); });
-  ASSERT_TRUE(client.receive_until("ADDED"));
+  ASSERT_TRUE(client.receive_until("}\n\r\n"));
   EXPECT_EQ(client.received, "11\r\n{\"type\":\"ADDED\"}\n\r\n") << "flushed as one chunk";
   room.run([&] {
     EXPECT_TRUE(sink->write(shared("")));  // would end the stream if it were sent

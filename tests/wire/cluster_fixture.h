@@ -38,7 +38,7 @@ class Cluster {
       serving.metrics = &metrics;
       serving.authenticator = std::make_shared<const Authenticator>(
           Authenticator::Options{.tokens = {}, .anonymous = {"admin", "", {"system:masters", "system:authenticated"}}});
-      http = std::make_unique<HttpServer>(loops.loop(), *endpoint, std::move(serving));
+      http = std::make_unique<HttpServer>(loops.loop(), *endpoint, with_patience(std::move(serving)));
       EXPECT_TRUE(http->start());
     });
   }

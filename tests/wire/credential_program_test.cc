@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstddef>
 #include <filesystem>
 
 namespace spillway::wire {
@@ -193,8 +195,11 @@ TEST(ClientCredentials, AFailureIsReportedWithoutRunningTheProgramAgainAndAgain)
   Counted counted("");
   counted.source.program = shell("echo x >> " + counted.folder / "runs" + "; exit 3");
   counted.credentials.emplace(counted.loop, counted.source);
+  const Instant began = counted.loop.now().mono;
   for (int i = 0; i < 5; ++i) EXPECT_EQ(counted.obtain().error().text(), "credential program sh: exit code 3");
-  EXPECT_LE(counted.folder.read("runs").size(), 4U);  // two runs at most, even if a second passes in between
+  const auto passed = std::chrono::floor<seconds>(counted.loop.now().mono - began).count();
+  // The program may run again after each second, of which a busy machine needs some.
+  EXPECT_LE(counted.folder.read("runs").size() / 2, static_cast<std::size_t>(2 + passed));
 }
 
 }  // namespace

@@ -206,12 +206,8 @@ TEST(DashboardServer, ShowsTheServersErrorWithoutALeader) {
 }
 
 TEST(DashboardServer, SaysThatTheApiServerIsNotThere) {
-  std::uint16_t free_port = 0;
-  {
-    const auto listener = listen_on("127.0.0.1", 0);
-    free_port = local_port(*listener);
-  }
-  const DashboardRoom room(free_port);
+  const ClosedPort closed;
+  const DashboardRoom room(closed.number());
   const std::string answer = room.get(room.path + "/api/v1/nodes");
   EXPECT_THAT(answer, HasSubstr("503 "));
   EXPECT_THAT(answer, HasSubstr("the API server does not answer"));

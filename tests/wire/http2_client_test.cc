@@ -200,12 +200,12 @@ TEST_F(ClientOfHttp2, APausedStreamHoldsUpNoOther) {
   const auto watch = std::make_shared<Ear>();
   watch->when_head = [&] { client->pause(1); };
   loops.run([&] {
-    client.emplace(loops.loop(), reach(room.port), HttpClient::Limits());
-    client->start(1, request_of("/watch"), HttpClient::Kind::kStream, seconds(20), watch);
+    client.emplace(loops.loop(), reach(room.port), HttpClient::Limits{.connect_max = support::kPatience});
+    client->start(1, request_of("/watch"), HttpClient::Kind::kStream, support::kPatience, watch);
   });
   for (std::uint64_t id = 2; id < 20; ++id) {
     const auto call = std::make_shared<Ear>();
-    loops.run([&] { client->start(id, request_of("/x"), HttpClient::Kind::kCall, seconds(20), call); });
+    loops.run([&] { client->start(id, request_of("/x"), HttpClient::Kind::kCall, support::kPatience, call); });
     EXPECT_EQ(call->done.take(), "");
     EXPECT_EQ(loops.run([&] { return call->body; }), "GET /x  by system:anonymous");
   }
@@ -224,7 +224,7 @@ TEST_F(ClientOfHttp2, HeartbeatsHaveAConnectionOfTheirOwn) {
   EXPECT_TRUE(engine.call(request_of("/api/v1/pods")));
   EXPECT_TRUE(open_connections(room, 1));
   for (int i = 0; i < 3; ++i) {
-    EXPECT_TRUE(engine.call(request_of("/api/v1/nodes/n1/status?timeout=5s", api::Method::kPatch, "{}")));
+    EXPECT_TRUE(engine.call(request_of("/api/v1/nodes/n1/status?timeout=60s", api::Method::kPatch, "{}")));
     EXPECT_TRUE(engine.call(request_of("/api/v1/pods")));
     EXPECT_TRUE(open_connections(room, 2));
   }
@@ -327,13 +327,13 @@ TEST_F(ClientOfHttp2, WhatLeavesHttpGoesOverHttp11) {
   api::Request request = request_of("/exec");
   request.headers.emplace_back("upgrade", "websocket");
   loops.run([&] {
-    client.emplace(loops.loop(), reach(room.port), HttpClient::Limits());
-    client->start(1, request, HttpClient::Kind::kUpgrade, seconds(20), ear);
+    client.emplace(loops.loop(), reach(room.port), HttpClient::Limits{.connect_max = support::kPatience});
+    client->start(1, request, HttpClient::Kind::kUpgrade, support::kPatience, ear);
   });
   EXPECT_EQ(ear->done.take(), "");
   EXPECT_EQ(room.run([&] { return upgrade; }), "websocket");
   const auto call = std::make_shared<Ear>();
-  loops.run([&] { client->start(2, request, HttpClient::Kind::kCall, seconds(20), call); });
+  loops.run([&] { client->start(2, request, HttpClient::Kind::kCall, support::kPatience, call); });
   EXPECT_EQ(call->done.take(), "");
   EXPECT_EQ(room.run([&] { return upgrade; }), "") << "a call goes over HTTP/2 all the same";
   loops.run([&] { client.reset(); });
@@ -456,7 +456,7 @@ TEST_F(ClientOfHttp2, ASilentServerIsAskedAndThenLeft) {
                                      [](FrameServer::Peer& peer) { peer.wait_for_end(); }});
   LoopRoom loops;
   HttpClient::Limits limits;
-  limits.http2_patience = {.silence_max = milliseconds(20), .ping_answer_max = seconds(10)};
+  limits.http2_patience = {.silence_max = milliseconds(20), .ping_answer_max = support::kPatience};
   {
     Engine engine(loops, {.endpoint = reach(server.port), .limits = limits});
     const auto answer = engine.call(request_of("/x"));

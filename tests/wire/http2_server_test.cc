@@ -382,7 +382,7 @@ TEST_F(Http2Server, EndsStreamsAndFinishesRequestsWhenItStops) {
   const std::int32_t late = client.ask("GET", "/late", kAlice);
   both.take();
   Mailbox<bool> stopped;
-  room.run([&] { room.server->stop(seconds(20), [&] { stopped.put(true); }); });
+  room.run([&] { room.server->stop(support::kPatience, [&] { stopped.put(true); }); });
   EXPECT_EQ(client.answer(watch).code, NGHTTP2_NO_ERROR);
   EXPECT_EQ(client.went_away, NGHTTP2_NO_ERROR);
   room.run([&] {
@@ -408,7 +408,7 @@ TEST_F(Http2Server, AStreamThatBeginsWhileItStopsEndsAtOnce) {
   held.take();
   Mailbox<bool> stopped;
   room.run([&] {
-    room.server->stop(seconds(30), [&] { stopped.put(true); });
+    room.server->stop(support::kPatience, [&] { stopped.put(true); });
     watch->on_stream({200, {}, ""});
     std::ignore = watch->write(std::make_shared<const std::string>("event\n"));
   });
@@ -574,7 +574,7 @@ TEST_F(Http2Server, AMissingHeadEndsTheConnection) {
 
 TEST_F(Http2Server, AnIdleConnectionIsSentAway) {
   HttpLimits limits;
-  limits.unproven_idle_max = seconds(1);  // the handshake is over by then
+  limits.unproven_idle_max = seconds(3);  // the handshake is over by then
   serve(limits);
   Http2Client client = this->client();
   client.drain();

@@ -305,7 +305,7 @@ TEST(HttpServer, StopEndsStreamsAndFinishesRequests) {
   waiting.send(get("/hold"));
   ASSERT_TRUE(held.take());
 
-  room.run([&] { room.server->stop(seconds(30), [&] { stopped.put(true); }); });
+  room.run([&] { room.server->stop(support::kPatience, [&] { stopped.put(true); }); });
   EXPECT_FALSE(idle.receive()) << "an idle connection is closed at once";
   watcher.drain();
   EXPECT_THAT(watcher.received, ::testing::EndsWith("event\n\r\n0\r\n\r\n")) << "the stream ends properly";
@@ -336,7 +336,7 @@ TEST(HttpServer, AStreamThatBeginsWhileItStopsEndsAtOnce) {
   watcher.send(get("/watch"));
   ASSERT_TRUE(held.take());
   room.run([&] {
-    room.server->stop(seconds(30), [&] { stopped.put(true); });
+    room.server->stop(support::kPatience, [&] { stopped.put(true); });
     watch->on_stream({});
     std::ignore = watch->write(shared("event\n"));  // in the same turn, as a watch with a pending event does
     watch->on_end();

@@ -86,6 +86,17 @@ void wait_for_end(ByteStream& connection) {
   }
 }
 
+/// True as soon as this number of connections is open at the server.
+bool has_connections(telemetry::Registry& metrics, int count) {
+  const std::string line = fmt::format("spillway_http_connections {}\n", count);
+  const Instant end = runtime::RealClock::read_mono() + support::kPatience;
+  while (!metrics.text().contains(line)) {
+    if (runtime::RealClock::read_mono() > end) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
 using HttpsTransportOver = OverEach;
 
 INSTANTIATE_TEST_SUITE_P(Protocols, HttpsTransportOver, over_each(), over_name);
@@ -151,7 +162,7 @@ TEST_P(HttpsTransportOver, ManyCallsShareFewConnections) {
   if (multiplexes())
     EXPECT_THAT(metrics.text(), AnyOf(connections(1), connections(2)));
   else
-    EXPECT_THAT(metrics.text(), connections(3));
+    EXPECT_TRUE(has_connections(metrics, 3)) << metrics.text();  // the server may not have accepted the last one yet
 }
 
 TEST_P(HttpsTransportOver, FramesWatches) {
@@ -257,17 +268,13 @@ TEST_P(HttpsTransportOver, DoesNotReadOnWhatTheLoopDoesNotTake) {
 }
 
 TEST(HttpsTransport, NamesTheServerThatIsNotThere) {
-  std::uint16_t port = 0;
-  {
-    const auto listener = listen_on("127.0.0.1", 0);
-    port = local_port(*listener);
-  }
+  const ClosedPort closed;
   LoopRoom loops;
-  Engine engine(loops, {.endpoint = endpoint_at(port)});
+  Engine engine(loops, {.endpoint = endpoint_at(closed.number())});
   const auto call = engine.call(request_of("/x"));
   ASSERT_FALSE(call);
   EXPECT_EQ(call.error().code, ErrorCode::kServiceUnavailable);
-  EXPECT_EQ(call.error().text(), fmt::format("http://127.0.0.1:{}: connection refused", port));
+  EXPECT_EQ(call.error().text(), fmt::format("http://127.0.0.1:{}: connection refused", closed.number()));
   engine.execute(OpenWatch{1, request_of("/w")});
   engine.wait(2);
   EXPECT_EQ(engine.log.ended(1).error->code, ErrorCode::kServiceUnavailable);

@@ -110,18 +110,14 @@ TEST(NodeGateway, PassesAFailureOfTheNodeOn) {
 
 TEST(NodeGateway, NamesTheNodeItCannotReach) {
   Room room;
-  std::uint16_t free_port = 0;
-  {
-    const auto listener = listen_on("127.0.0.1", 0);
-    free_port = local_port(*listener);
-  }
-  room.open("/log", free_port);
+  const ClosedPort closed;
+  room.open("/log", closed.number());
   ASSERT_TRUE(room.sink->ended.take());
   EXPECT_EQ(room.sink->head.status, 503);
   const auto status = api::parse_json(room.sink->head.body);
   ASSERT_TRUE(status);
   EXPECT_EQ(status->string_at({"message"}),
-            fmt::format("cannot reach node \"n1\": http://127.0.0.1:{}: connection refused", free_port));
+            fmt::format("cannot reach node \"n1\": http://127.0.0.1:{}: connection refused", closed.number()));
 }
 
 TEST(NodeGateway, RefusesANodeWithoutPort) {

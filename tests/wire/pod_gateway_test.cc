@@ -144,18 +144,14 @@ TEST(PodGateway, ReportsAnAnswerThatIsCut) {
 
 TEST(PodGateway, NamesWhatItCannotReach) {
   PodRoom room;
-  std::uint16_t free_port = 0;
-  {
-    const auto listener = listen_on("127.0.0.1", 0);
-    free_port = local_port(*listener);
-  }
-  room.pod.run([&] { room.gateway->open({"127.0.0.1", free_port, false}, request_of("/x"), room.sink); });
+  const ClosedPort closed;
+  room.pod.run([&] { room.gateway->open({"127.0.0.1", closed.number(), false}, request_of("/x"), room.sink); });
   EXPECT_EQ(room.sink->ended.take(), "whole");
   const auto status = api::parse_json(room.sink->head.body);
   ASSERT_TRUE(status);
   EXPECT_EQ(status->string_at({"reason"}), "ServiceUnavailable");
   EXPECT_EQ(status->string_at({"message"}),
-            fmt::format("error trying to reach service: http://127.0.0.1:{}: connection refused", free_port));
+            fmt::format("error trying to reach service: http://127.0.0.1:{}: connection refused", closed.number()));
 }
 
 TEST(PodGateway, DoesNotLeadBackToItsOwnServer) {

@@ -112,7 +112,7 @@ TEST(SpanExporter, TheLastOnesGoBeforeTheEnd) {
   Mailbox<bool> flushed;
   room.collector->run([&] {
     room.tracer.add({span("a")});
-    room.exporter->flush(seconds(20), [&] { flushed.put(true); });
+    room.exporter->flush(support::kPatience, [&] { flushed.put(true); });
   });
   EXPECT_TRUE(flushed.take());
   EXPECT_EQ(room.outcome("sent"), 1);
@@ -124,7 +124,7 @@ TEST(SpanExporter, ACollectorThatIsGoneDoesNotHoldTheEnd) {
   Mailbox<bool> flushed;
   room.collector->run([&] {
     room.tracer.add({span("a")});
-    room.exporter->flush(seconds(20), [&] { flushed.put(true); });
+    room.exporter->flush(support::kPatience, [&] { flushed.put(true); });
   });
   EXPECT_TRUE(flushed.take());
   EXPECT_EQ(room.outcome("dropped"), 1);

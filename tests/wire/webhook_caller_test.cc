@@ -48,7 +48,7 @@ struct Room {
             .tls_name = {},
             .authority_pem = authority_pem,
             .body = "question",
-            .timeout = seconds(20)};
+            .timeout = support::kPatience};
   }
 
   Result<api::Response> ask(const apiserver::WebhookCall& call) {

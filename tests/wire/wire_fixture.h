@@ -4,6 +4,7 @@
 
 #include "api/exchange/exchange.h"
 #include "api/json/json.h"
+#include "base/unique_fd.h"
 #include "runtime/loop_thread.h"
 #include "support/patience.h"
 #include "wire/http/http_parser.h"
@@ -15,7 +16,9 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <array>
 #include <deque>
@@ -113,6 +116,38 @@ class ScriptedHandler final : public RequestHandler {
   Ticket last_ticket_ = 0;
 };
 
+/// Raises the times of a server that the test has not set itself: a busy machine may hold a test up for longer than a
+/// server waits for a client.
+inline HttpServer::Options with_patience(HttpServer::Options options) {
+  const HttpLimits usual{};
+  for (Duration HttpLimits::* limit :
+       {&HttpLimits::handshake_max, &HttpLimits::header_max, &HttpLimits::body_max, &HttpLimits::unproven_idle_max,
+        &HttpLimits::idle_max, &HttpLimits::stalled_max, &HttpLimits::stalled_pressed_max}) {
+    if (options.limits.*limit == usual.*limit) options.limits.*limit = support::kPatience;
+  }
+  return options;
+}
+
+/// A port of this machine that is taken, so that no other program gets it, and on which connections are refused.
+class ClosedPort {
+ public:
+  ClosedPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+    number_ = ntohs(address.sin_port);
+  }
+
+  std::uint16_t number() const { return number_; }
+
+ private:
+  UniqueFd socket_;
+  std::uint16_t number_ = 0;
+};
+
 /// A server on a loop of its own.
 class ServerRoom {
  public:
@@ -123,7 +158,7 @@ class ServerRoom {
 
   explicit ServerRoom(HttpServer::Options options = {}) {
     run([&] {
-      server = std::make_unique<HttpServer>(loops.loop(), handler, std::move(options));
+      server = std::make_unique<HttpServer>(loops.loop(), handler, with_patience(std::move(options)));
       const Outcome started = server->start();
       EXPECT_TRUE(started) << started.error().text();
       port = server->port();
