@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <vector>
@@ -18,17 +19,24 @@
 namespace spillway::store {
 namespace {
 
-/// A port that is free at this moment.
-int free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  SPILLWAY_CHECK(::bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-                 ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0);
-  ::close(fd);
-  return ntohs(address.sin_port);
+constexpr unsigned kFirstPort =
+    12'000;  // below those that the kernel gives away, of which one might be taken meanwhile
+constexpr unsigned kPorts = 16'000;
+
+/// A port that is free at this moment, and that no other test program tries next.
+unsigned free_port() {
+  static unsigned tried = static_cast<unsigned>(::getpid()) * 7;
+  for (;;) {
+    const unsigned port = kFirstPort + ++tried % kPorts;
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    const bool is_free = ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+    ::close(fd);
+    if (is_free) return port;
+  }
 }
 
 std::string find_program() {

@@ -3,6 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
+#include <string>
+#include <vector>
+
 namespace spillway::store::contract {
 namespace {
 
@@ -179,27 +183,38 @@ class BatchWatcher final : public Watcher {
 };
 
 TEST_P(StoreContract, KeysGoByThemselvesWhereTheStoreSaysSo) {
-  BatchWatcher watcher;
-  const WatchId watch = store_->watch("e/", store_->revision(), watcher);
-  for (const char* key : {"e/a", "e/b", "e/c"}) {
-    const auto written = client_->write({.key = key, .value = value_of("x"), .ttl = seconds(1)});
-    ASSERT_TRUE(written && written->committed);
-  }
-  ASSERT_TRUE(client_->write({.key = "e/d", .value = value_of("x"), .ttl = seconds(1)}));
-  put("e/d", "stays");  // a write without a time to live ends the earlier one
-  const auto is_over = [&] { return !watcher.batches.empty() && watcher.batches.back().front().value == nullptr; };
-  if (!store_->expires_keys()) {
-    EXPECT_FALSE(is_over());
-    EXPECT_THAT(list({"e/"}), SizeIs(4));
+  // Keys that are written within half a second end together. A busy machine may hold the writes up for longer: then
+  // they are written again, in another folder.
+  for (const std::string folder : {"e1/", "e2/", "e3/", "e4/", "e5/"}) {
+    BatchWatcher watcher;
+    const WatchId watch = store_->watch(folder, store_->revision(), watcher);
+    const auto began = std::chrono::steady_clock::now();
+    for (const char* key : {"a", "b", "c"}) {
+      const auto written = client_->write({.key = folder + key, .value = value_of("x"), .ttl = seconds(1)});
+      ASSERT_TRUE(written && written->committed);
+    }
+    ASSERT_TRUE(client_->write({.key = folder + "d", .value = value_of("x"), .ttl = seconds(1)}));
+    put(folder + "d", "stays");  // a write without a time to live ends the earlier one
+    const bool in_time = std::chrono::steady_clock::now() - began < milliseconds(500) || folder == "e5/";
+    const auto is_over = [&] { return !watcher.batches.empty() && watcher.batches.back().front().value == nullptr; };
+    if (!store_->expires_keys()) {
+      EXPECT_FALSE(is_over());
+      EXPECT_THAT(list({folder}), SizeIs(4));
+      store_->unwatch(watch);
+      return;
+    }
+    if (!in_time) {
+      store_->unwatch(watch);
+      continue;
+    }
+    ASSERT_TRUE(loop_.run_until(is_over)) << "they stay";
+    const std::vector<Change>& last = watcher.batches.back();
+    ASSERT_THAT(last, SizeIs(3)) << "one revision is told at once";
+    for (const Change& change : last) EXPECT_EQ(change.revision, last.front().revision);
+    EXPECT_THAT(list({folder}), SizeIs(1));
     store_->unwatch(watch);
     return;
   }
-  ASSERT_TRUE(loop_.run_until(is_over)) << "they stay";
-  const std::vector<Change>& last = watcher.batches.back();
-  ASSERT_THAT(last, SizeIs(3)) << "one revision is told at once";
-  for (const Change& change : last) EXPECT_EQ(change.revision, last.front().revision);
-  EXPECT_THAT(list({"e/"}), SizeIs(1));
-  store_->unwatch(watch);
 }
 
 }  // namespace
