@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -203,7 +204,15 @@ TEST_P(StoreContract, KeysGoByThemselvesWhereTheStoreSaysSo) {
       store_->unwatch(watch);
       return;
     }
-    if (!in_time) {
+    if (!in_time) {  // their ends must not fall into what follows
+      const auto left = [&] {
+        std::set<std::string> keys;
+        for (const std::vector<Change>& batch : watcher.batches)
+          for (const Change& change : batch)
+            change.value ? void(keys.insert(change.key)) : void(keys.erase(change.key));
+        return keys;
+      };
+      ASSERT_TRUE(loop_.run_until([&] { return left() == std::set<std::string>{folder + "d"}; })) << "they stay";
       store_->unwatch(watch);
       continue;
     }
