@@ -27,8 +27,8 @@ constexpr std::uint64_t kRights = (1U << CAP_CHOWN) | (1U << CAP_DAC_OVERRIDE) |
 
 constexpr std::uint64_t kUsualRights = 0xa80425fb;  // the usual capabilities of container runtimes
 
-/// The last line of every script of said(). A supervisor that gets no processor for long writes the log after the end
-/// of its container has been reported.
+/// The last line of every script of said(), on a line of its own. A supervisor that gets no processor for long writes
+/// the log after the end of its container has been reported.
 constexpr std::string_view kSaidAll = "that-is-all";
 
 struct ConfinedTest : RealMachine {
@@ -62,7 +62,7 @@ struct ConfinedTest : RealMachine {
   /// Lines that the script prints, without the prefixes of the log.
   std::string said(const std::string& script, agent::ContainerSecurity security = {.capabilities = kRights}) {
     const std::string name = fmt::format("c{}", ++containers_);
-    begin("u1", name, fmt::format("{}\necho {}", script, kSaidAll), std::move(security));
+    begin("u1", name, fmt::format("{}\nprintf '\\n{}\\n'", script, kSaidAll), std::move(security));
     bool refused = false;
     const bool ended = run_until([&] {
       return std::ranges::any_of(events_, [&](const agent::HostEvent& event) {
@@ -79,11 +79,13 @@ struct ConfinedTest : RealMachine {
     if (refused) return {};
     EXPECT_TRUE(run_until([&] { return log_text("u1", name).contains(kSaidAll); })) << script;
     std::istringstream log(log_text("u1", name));
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(log, line);)
+      lines.push_back(line.substr(line.find(' ', line.find(' ') + 1) + 3));
+    std::erase(lines, kSaidAll);
+    if (!lines.empty() && lines.back().empty()) lines.pop_back();  // the script had ended its last line itself
     std::string text;
-    for (std::string line; std::getline(log, line);) {
-      line.erase(0, line.find(' ', line.find(' ') + 1) + 3);
-      if (line != kSaidAll) text += line + "\n";
-    }
+    for (const std::string& line : lines) text += line + "\n";
     return text;
   }
 
