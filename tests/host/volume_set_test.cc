@@ -3,6 +3,7 @@
 #include "host/volumes/volume_set.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -27,7 +28,8 @@ class EnvironmentFile : public ::testing::Test {
     std::ofstream(inside_ / path) << text;
   }
 
-  std::filesystem::path base_ = std::filesystem::path(::testing::TempDir()) / "spillway-volume-set";
+  std::filesystem::path base_ =
+      std::filesystem::path(::testing::TempDir()) / ("spillway-volume-set-" + std::to_string(::getpid()));
   std::filesystem::path inside_ = base_ / "volumes/kubernetes.io~empty-dir/shared";
   VolumeSet volumes_{VolumeSetOptions{.directory = (base_ / "volumes").string(), .hidden = {}, .mounts = {}}};
 };

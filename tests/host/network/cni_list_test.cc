@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -64,7 +65,8 @@ TEST(CniList, MistakesNameTheirFile) {
 }
 
 TEST(CniList, TheFirstFileByNameCounts) {
-  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "cni_list_test";
+  const std::filesystem::path folder =
+      std::filesystem::path(::testing::TempDir()) / ("cni_list_" + std::to_string(::getpid()));
   std::filesystem::remove_all(folder);
   EXPECT_EQ(read_cni_list(folder.string()).error().code, ErrorCode::kNotFound);
   std::filesystem::create_directories(folder / "05.conflist");
