@@ -128,7 +128,8 @@ TEST(Explain, AmountsOfAResourceHaveItsUnit) {
   EXPECT_NE(text.find("n2     insufficient resource   cpu        1500m       8388608m\n"), std::string::npos) << text;
 }
 
-TEST(Explain, APodWithoutTroubleIsInNoDanger) {
+/// The state of a node without pressure: no threshold is met, two pods are ranked.
+Decision calm_node() {
   Decision decision;
   decision.at = WallTime(seconds(1'700'000'000));
   decision.by = "n1";
@@ -140,8 +141,33 @@ TEST(Explain, APodWithoutTroubleIsInNoDanger) {
   decision.candidates = {candidate("hog", ReasonCode::kRankedFirst, 400, "above-request"),
                          candidate("modest", ReasonCode::kRankedLater, -195, "")};
   decision.candidates_total = 2;
+  return decision;
+}
+
+policy::Reason signal_far_from_threshold(const std::string& signal, double forecast_seconds) {
+  return {ReasonCode::kThresholdNotMet,
+          {{"signal", signal},
+           {"available_bytes", std::int64_t{126} << 20},
+           {"threshold_bytes", std::int64_t{60} << 20},
+           {"forecast_seconds", forecast_seconds}}};
+}
+
+TEST(Explain, APodWithoutTroubleIsInNoDanger) {
+  Decision decision = calm_node();
   EXPECT_EQ(headline(decision, api::PodKey{"shop", "modest"}),
             "pod shop/modest is in no danger of eviction: no threshold of node n1 is met; it is 2 of 2 in the order");
+  decision.reasons.push_back(signal_far_from_threshold("memory.available", 3601));
+  EXPECT_TRUE(headline(decision, api::PodKey{"shop", "modest"}).contains("is in no danger of eviction"))
+      << "a forecast beyond an hour says nothing";
+}
+
+TEST(Explain, APodOfANodeThatNearsAThresholdIsNotCalledSafe) {
+  Decision decision = calm_node();
+  decision.reasons.push_back(signal_far_from_threshold("nodefs.available", 90));
+  decision.reasons.push_back(signal_far_from_threshold("memory.available", 6));
+  EXPECT_EQ(headline(decision, api::PodKey{"shop", "hog"}),
+            "pod shop/hog is not evicted now: no threshold of node n1 is met, but memory.available meets its threshold "
+            "in 6s at the present rate; it is 1 of 2 in the order");
 }
 
 /// With SPILLWAY_TEXTS=FILE the texts are appended to that file, a JSON line each, to renew the rows.

@@ -695,7 +695,7 @@ class Spillway(Looking):
             self.see(sentence, "Pods compared")
             self.in_every_window("why-spillway")
             self.show(page.url, "why?q=steady")
-            self.see("pod default/steady is in no danger of eviction")
+            self.see("pod default/steady is", "no threshold of node n is met")  # safe, or until a foreseen time
             self.show(page.url, "cluster")
             self.see("What needs a look", "pod default/hog: node n evicted it", "spillway explain pod/hog", "Evicted",
                      "default/hog")

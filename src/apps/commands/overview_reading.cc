@@ -1,6 +1,7 @@
 #include "apps/commands/overview_reading.h"
 
 #include "api/codec/codec.h"
+#include "api/object/kind_id.h"
 #include "apps/commands/node_standing.h"
 #include "apps/process/progress_line.h"
 #include "controllers/nodes/manual_hold.h"
@@ -63,12 +64,12 @@ class OverviewReader {
   /// Workloads are read where pods of their kind are refused, and not otherwise.
   void read_refusals() {
     may_list("v1", "events", ns_, scene_.refusals, "?fieldSelector=reason%3DFailedCreate");
-    std::set<std::string_view> kinds;
-    for (const auto& event : scene_.refusals) kinds.insert(event->involved_object.kind);
-    if (kinds.contains(api::ReplicaSet::kKind)) read_makers<api::ReplicaSet>("replicasets");
-    if (kinds.contains(api::StatefulSet::kKind)) read_makers<api::StatefulSet>("statefulsets");
-    if (kinds.contains(api::DaemonSet::kKind)) read_makers<api::DaemonSet>("daemonsets");
-    if (kinds.contains(api::Job::kKind)) read_makers<api::Job>("jobs");
+    std::set<api::KindId> kinds;
+    for (const auto& event : scene_.refusals) kinds.insert(api::kind_of(event->involved_object));
+    if (kinds.contains(api::kind_of<api::ReplicaSet>())) read_makers<api::ReplicaSet>("replicasets");
+    if (kinds.contains(api::kind_of<api::StatefulSet>())) read_makers<api::StatefulSet>("statefulsets");
+    if (kinds.contains(api::kind_of<api::DaemonSet>())) read_makers<api::DaemonSet>("daemonsets");
+    if (kinds.contains(api::kind_of<api::Job>())) read_makers<api::Job>("jobs");
   }
 
   template <typename T>

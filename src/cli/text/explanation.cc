@@ -60,6 +60,26 @@ std::ptrdiff_t place_of(const Decision& decision, const api::PodKey& pod) {
   return found == decision.candidates.end() ? -1 : found - decision.candidates.begin();
 }
 
+/// The time until the threshold is reached; nullptr: no forecast.
+const Fact* foreseen_in(const Reason& reason) {
+  const Fact* fact = find_fact(reason.facts, "forecast_seconds");
+  return fact == nullptr || fact_number(*fact) > kForeseenSeconds ? nullptr : fact;
+}
+
+/// The signal whose threshold will be met first at the present rate, and the time until then: "memory.available meets
+/// its threshold in 20s at the present rate". Empty: no signal approaches its threshold.
+std::string approach_of(const Decision& decision) {
+  const Reason* first = nullptr;
+  for (const Reason& reason : decision.reasons) {
+    const Fact* time = foreseen_in(reason);
+    if (time == nullptr || reason.code != ReasonCode::kThresholdNotMet) continue;
+    if (first == nullptr || fact_number(*time) < fact_number(*foreseen_in(*first))) first = &reason;
+  }
+  if (first == nullptr) return {};
+  return fmt::format("{} meets its threshold in {} at the present rate", text_of(find_fact(first->facts, "signal")),
+                     text_of(foreseen_in(*first)));
+}
+
 std::string headline_for_other(const Decision& decision, const api::PodKey& pod) {
   const std::ptrdiff_t place = place_of(decision, pod);
   const std::string cause = cause_of(decision);
@@ -70,10 +90,11 @@ std::string headline_for_other(const Decision& decision, const api::PodKey& pod)
                        });
   if (is_calm && place >= 0 &&
       decision.candidates[static_cast<std::size_t>(place)].reason.code != ReasonCode::kCriticalPodSpared) {
-    return fmt::format(
-        "pod {} is in no danger of eviction: no threshold of node {} is met; it is {} of {} in the order", pod.text(),
-        decision.by, place + 1,
-        std::max(decision.candidates_total, static_cast<std::int64_t>(decision.candidates.size())));
+    const std::string approach = approach_of(decision);
+    return fmt::format("pod {} is {}: no threshold of node {} is met{}; it is {} of {} in the order", pod.text(),
+                       approach.empty() ? "in no danger of eviction" : "not evicted now", decision.by,
+                       approach.empty() ? approach : ", but " + approach, place + 1,
+                       std::max(decision.candidates_total, static_cast<std::int64_t>(decision.candidates.size())));
   }
   std::string text = fmt::format("pod {} was not {}", pod.text(), action_done(decision.action));
   text += decision.verdict == Verdict::kActs
@@ -85,12 +106,6 @@ std::string headline_for_other(const Decision& decision, const api::PodKey& pod)
   }
   return text + fmt::format("; it is {} of {} in the order of eviction", place + 1,
                             std::max(decision.candidates_total, static_cast<std::int64_t>(decision.candidates.size())));
-}
-
-/// The time until the threshold is reached; nullptr: no forecast.
-const Fact* foreseen_in(const Reason& reason) {
-  const Fact* fact = find_fact(reason.facts, "forecast_seconds");
-  return fact == nullptr || fact_number(*fact) > kForeseenSeconds ? nullptr : fact;
 }
 
 /// A signal that is worth a row: memory always, others if they were not measured or are near their threshold.

@@ -183,13 +183,26 @@ export const isAbout = (subject: Subject, pod: Pod): boolean =>
   subject.kind === 'Pod' && (subject.namespace ?? '') === pod.ns && subject.name === pod.name;
 export const compares = (decision: Decision, pod: Pod): boolean => decision.candidates.some((each) => isAbout(each.subject, pod));
 
+/** The signal whose threshold will be met first at the present rate, and the time until then; empty: no signal approaches its threshold. */
+function approachOf(decision: Decision): string {
+  let first: Reason | undefined;
+  for (const reason of decision.reasons) {
+    const time = forecastOf(reason.facts);
+    if (time === undefined || reason.code !== 'threshold-not-met') continue;
+    if (first === undefined || numberOf(time) < numberOf(forecastOf(first.facts))) first = reason;
+  }
+  return first === undefined ? '' : `${cell(fact(first.facts, 'signal'))} meets its threshold in ${cell(forecastOf(first.facts))} at the present rate`;
+}
+
 function headlineForOther(decision: Decision, pod: Pod): string {
   const place = decision.candidates.findIndex((each) => isAbout(each.subject, pod));
   const cause = causeOf(decision);
   const total = Math.max(decision.candidatesTotal, decision.candidates.length);
   const isCalm = decision.verdict === 'rests' && decision.action === 'evict' && has(decision, 'no-threshold-met');
   if (isCalm && place >= 0 && decision.candidates[place]!.reason.code !== 'critical-pod-spared') {
-    return `pod ${pod.ns}/${pod.name} is in no danger of eviction: no threshold of node ${decision.by} is met; it is ${place + 1} of ${total} in the order`;
+    const approach = approachOf(decision);
+    const state = approach === '' ? 'in no danger of eviction' : 'not evicted now';
+    return `pod ${pod.ns}/${pod.name} is ${state}: no threshold of node ${decision.by} is met${approach === '' ? '' : `, but ${approach}`}; it is ${place + 1} of ${total} in the order`;
   }
   let text = `pod ${pod.ns}/${pod.name} was not ${actionDone(decision.action)}`;
   text += decision.verdict === 'acts' ? ` at ${timeText(decision.at)}: ${subjectText(decision.subject)} went instead` : cause === '' ? '' : `: ${cause}`;
