@@ -139,6 +139,7 @@ void LeaderElection::annotate(api::Json& lease) const {
 
 void LeaderElection::create(Now now) {
   sent_ = now.mono;
+  writing_ = true;
   api::Json lease = api::Json::object({{"apiVersion", kLeaseVersion}, {"kind", "Lease"}});
   lease.make({"metadata", "name"}) = options_.name;
   lease.make({"metadata", "namespace"}) = options_.ns;
@@ -151,6 +152,7 @@ void LeaderElection::create(Now now) {
 /// The update carries the resourceVersion that was read: of two processes that try, one gets a conflict.
 void LeaderElection::take(const api::Json& lease, Now now) {
   sent_ = now.mono;
+  writing_ = true;
   api::Json taken = lease;
   taken["spec"] = spec(&lease, now);
   annotate(taken);
@@ -159,7 +161,8 @@ void LeaderElection::take(const api::Json& lease, Now now) {
 }
 
 void LeaderElection::on_taken(const Result<api::Json>& outcome, Now now) {
-  if (over_) return;
+  writing_ = false;
+  if (over_) return outcome ? give_back(*outcome, now) : read_back();
   if (!outcome) {
     latest_.reset();  // the next attempt reads first
     return again(now);
@@ -208,16 +211,35 @@ void LeaderElection::lose(const std::string& why, Now now) {
 }
 
 void LeaderElection::release(std::function<void()> done, Now now) {
-  const bool held = leads_ && latest_;
   leads_ = false;
   over_ = true;
-  if (!held) return done();
-  api::Json lease = *latest_;
-  lease["spec"] = spec(&lease, now);
-  lease["spec"]["holderIdentity"] = "";
-  lease["spec"]["leaseDurationSeconds"] = std::int64_t{1};
-  client_.update(object_path(kLeaseVersion, "leases", options_.ns, options_.name), lease,
-                 [done = std::move(done)](const Result<api::Json>&, Now) { done(); });
+  released_ = std::move(done);
+  client_.at(now.mono + options_.renew_deadline / 2, [this](Now) { end_release(); });
+  if (writing_) return;  // on_taken() continues
+  if (latest_) return give_back(*latest_, now);
+  end_release();
+}
+
+/// Reads the lease after a write that failed: without an answer it may have been made all the same.
+void LeaderElection::read_back() {
+  client_.get(object_path(kLeaseVersion, "leases", options_.ns, options_.name),
+              [this](const Result<api::Json>& outcome, Now now) {
+                const bool ours = outcome && outcome->string_at({"spec", "holderIdentity"}) == options_.identity;
+                ours ? give_back(*outcome, now) : end_release();
+              });
+}
+
+void LeaderElection::give_back(const api::Json& lease, Now now) {
+  api::Json freed = lease;
+  freed["spec"] = spec(&lease, now);
+  freed["spec"]["holderIdentity"] = "";
+  freed["spec"]["leaseDurationSeconds"] = std::int64_t{1};
+  client_.update(object_path(kLeaseVersion, "leases", options_.ns, options_.name), freed,
+                 [this](const Result<api::Json>&, Now) { end_release(); });
+}
+
+void LeaderElection::end_release() {
+  if (const auto done = std::exchange(released_, nullptr)) done();
 }
 
 bool FencedEngine::open(Now now) {

@@ -90,8 +90,9 @@ class LeaderElection final : public ApiEngine {
   /// The number of times it was elected so far. An engine that acts belongs to one term.
   std::uint64_t term() const { return term_; }
 
-  /// Gives the lease back if it is held, so that the next one need not wait; call it when nothing acts any more.
-  /// `done` runs when the server has answered or half of renew_deadline has passed.
+  /// Gives the lease back if it is held, so that the next one need not wait; call it when nothing acts any more. A
+  /// write that is under way is awaited, because the lease has the version that it leaves. `done` runs once, when the
+  /// server has answered or half of renew_deadline has passed.
   void release(std::function<void()> done, Now now);
 
   // ApiEngine
@@ -116,6 +117,9 @@ class LeaderElection final : public ApiEngine {
   void check_deadline(Now now);
   void arm_deadline();
   void lose(const std::string& why, Now now);
+  void read_back();
+  void give_back(const api::Json& lease, Now now);
+  void end_release();
   api::Json spec(const api::Json* before, Now now) const;
   void annotate(api::Json& lease) const;
 
@@ -133,7 +137,9 @@ class LeaderElection final : public ApiEngine {
   std::optional<ApiClient::TimerId> deadline_;
   std::uint64_t term_ = 0;
   bool leads_ = false;
-  bool over_ = false;  // released
+  bool writing_ = false;            // a write of the lease is under way
+  bool over_ = false;               // released
+  std::function<void()> released_;  // argument of release(), until it has run
 };
 
 /// Wraps an engine: it gets no event and gives no command unless `may_act`. The first refusal is final: a wrapper

@@ -41,7 +41,13 @@ void ServerRoster::write() {
   const std::string joined = joined_ == Revision() ? std::string() : fmt::format("@{}", joined_.number());
   auto value = std::make_shared<const std::string>(fmt::format("{}{} {}", ++beats_, joined, keys_));
   Write entry{.key = key_, .value = std::move(value), .expected = written_};
+  writing_ = true;
   store_.write(std::move(entry), alive_.guard([this](const Result<WriteResult>& result) {
+    writing_ = false;
+    if (released_) {
+      if (result && result->committed) written_ = result->revision;
+      return remove_entry(std::exchange(released_, nullptr));
+    }
     if (over_) return;
     if (!result && done_) return fail(result.error());
     if (result && !result->committed) return on_conflict(result->current);
@@ -110,7 +116,13 @@ void ServerRoster::fail(Error error) {
 }
 
 void ServerRoster::release(std::function<void()> done) {
-  if (std::exchange(over_, true) || written_ == Revision()) return done();
+  if (std::exchange(over_, true)) return done();
+  if (!writing_) return remove_entry(std::move(done));
+  released_ = std::move(done);
+}
+
+void ServerRoster::remove_entry(std::function<void()> done) {
+  if (written_ == Revision()) return done();
   store_.write({.key = key_, .value = nullptr, .expected = written_},
                [done = std::move(done)](const Result<WriteResult>&) { done(); });
 }

@@ -46,7 +46,7 @@ class ServerRoster {
   /// `done`, once: it may serve, and its entry is kept. kConflict: a server that runs has other keys, which are the
   /// message; `at` is its name. An error of the store. Takes kGoneAfter at most beyond what the store needs.
   void join(std::move_only_function<void(Outcome)> done);
-  /// Takes the entry back; `done` runs when the store has answered.
+  /// Takes the entry back, after the write of it that is under way; `done` runs when the store has answered.
   void release(std::function<void()> done);
 
  private:
@@ -60,6 +60,7 @@ class ServerRoster {
   void write();
   void on_conflict(const std::optional<Entry>& there);
   void fail(Error error);
+  void remove_entry(std::function<void()> done);
 
   Store& store_;
   std::string key_;
@@ -71,7 +72,9 @@ class ServerRoster {
   std::uint64_t beats_ = 0;
   Revision joined_;  // revision of the first entry that was its own; 0: none yet
   Revision written_;
+  bool writing_ = false;  // a write of the entry is under way
   bool over_ = false;
+  std::function<void()> released_;  // called by a release() that waited for the write
 };
 
 }  // namespace spillway::store

@@ -211,6 +211,66 @@ TEST_F(Election, ALeaseGivenBackIsTakenAtTheNextRead) {
   EXPECT_TRUE(b.engine->leads());
 }
 
+TEST_F(Election, ALeaseIsGivenBackAlthoughItsRenewalIsUnderWay) {
+  Candidate& a = add("a", milliseconds(300));
+  advance(seconds(5));
+  ASSERT_EQ(holder(), "a");
+  const std::uint64_t before = version;
+  while (version == before) advance(milliseconds(50));
+  ASSERT_FALSE(a.answers.empty()) << "the server has renewed the lease and the answer is on its way";
+  bool released = false;
+  a.engine->release([&released] { released = true; }, now);
+  collect(a);
+  EXPECT_FALSE(released);
+  advance(seconds(1));
+  EXPECT_TRUE(released);
+  EXPECT_EQ(holder(), "");
+}
+
+TEST_F(Election, ALeaseIsGivenBackBeforeTheAnswerThatItWasTaken) {
+  Candidate& a = add("a", milliseconds(300));
+  while (!lease) advance(milliseconds(50));
+  ASSERT_EQ(holder(), "a");
+  ASSERT_FALSE(a.engine->leads());
+  bool released = false;
+  a.engine->release([&released] { released = true; }, now);
+  collect(a);
+  advance(seconds(1));
+  EXPECT_TRUE(released);
+  EXPECT_EQ(holder(), "");
+  EXPECT_FALSE(a.elected);
+}
+
+TEST_F(Election, ALeaseWhoseRenewalFailedIsReadBeforeItIsGivenBack) {
+  Candidate& a = add("a", milliseconds(300));
+  advance(seconds(5));
+  const std::size_t before = sent.size();
+  while (sent.size() == before) advance(milliseconds(50));
+  a.answers.back().done.response = api::Response{500, {}, R"({"kind":"Status","reason":"InternalError","code":500})"};
+  bool released = false;
+  a.engine->release([&released] { released = true; }, now);
+  collect(a);
+  advance(seconds(2));
+  EXPECT_TRUE(released);
+  EXPECT_EQ(holder(), "");
+}
+
+TEST_F(Election, AReleaseEndsWithoutAnAnswer) {
+  Candidate& a = add("a", milliseconds(300));
+  advance(seconds(5));
+  const std::uint64_t before = version;
+  while (version == before) advance(milliseconds(50));
+  a.answers.clear();
+  a.reaches = false;
+  int released = 0;
+  a.engine->release([&released] { ++released; }, now);
+  collect(a);
+  advance(seconds(4));
+  EXPECT_EQ(released, 0);
+  advance(seconds(30));
+  EXPECT_EQ(released, 1);
+}
+
 TEST_F(Election, RandomOutagesNeverMakeTwo) {
   Rng rng(11);
   for (const char* identity : {"a", "b", "c"}) add(identity);

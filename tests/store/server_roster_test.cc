@@ -95,6 +95,19 @@ TEST_F(ServerRosterTest, OneThatLeavesInOrderIsNotWaitedFor) {
   EXPECT_THAT(entries(), ElementsAre("b"));
 }
 
+TEST_F(ServerRosterTest, AnEntryIsTakenBackAlthoughItsWriteIsUnderWay) {
+  ServerRoster roster(store_, "a", "k1", {.now = timers_.clock(), .after = timers_.after()});
+  int joined = 0;
+  roster.join([&](const Outcome&) { ++joined; });
+  int released = 0;
+  roster.release([&] { ++released; });
+  EXPECT_EQ(released, 0);
+  loop_.run_posted();
+  EXPECT_EQ(released, 1);
+  EXPECT_EQ(joined, 0);
+  EXPECT_THAT(entries(), IsEmpty());
+}
+
 TEST_F(ServerRosterTest, OneOfTheSameNameTakesItsEntryOver) {
   std::make_unique<Server>(*this, "a", "k1").reset();
   const Server again(*this, "a", "k2");
