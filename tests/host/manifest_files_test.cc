@@ -8,9 +8,11 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <semaphore>
 
 namespace spillway::host {
 namespace {
@@ -93,6 +95,32 @@ struct Listening {
   std::function<bool(const agent::StaticManifests&)> enough;
   std::optional<ManifestFiles> files;
 };
+
+TEST_F(ManifestFilesTest, AChangeDuringAReadingIsReadAfterIt) {
+  write("a.yaml", "one");
+  std::binary_semaphore reads{0};
+  std::binary_semaphore may_go_on{0};
+  std::atomic<int> parsed = 0;
+  const auto held = [&](const std::string& file, const std::string& text) {
+    if (parsed++ == 0) {
+      reads.release();
+      may_go_on.acquire();
+    }
+    return as_text(file, text);
+  };
+  runtime::Loop loop;
+  std::size_t seen = 0;
+  ManifestFiles files(loop, {path(), hours(1), held}, [&](const agent::StaticManifests& read) {
+    seen = read.files.size();
+    if (seen == 2) loop.stop();
+  });
+  reads.acquire();  // the folder is listed, its only file is being read
+  write("b.yaml", "two");
+  loop.post([&] { loop.post([&] { may_go_on.release(); }); });  // after the turn in which the change is seen
+  loop.at(loop.now().mono + support::kPatience, [&] { loop.stop(); });
+  loop.run({});
+  EXPECT_EQ(seen, 2U);
+}
 
 TEST_F(ManifestFilesTest, ChangesAreReported) {
   write("a.yaml", "one");

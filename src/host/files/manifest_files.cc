@@ -106,6 +106,10 @@ void ManifestFiles::on_change() {
   std::array<char, 4096> events{};
   while (::read(inotify_.get(), events.data(), events.size()) > 0) {
   }
+  if (thread_.busy()) {
+    again_ = true;  // the reading may have passed the file; its end sets the timer
+    return;
+  }
   arm(kDebounce);
 }
 
