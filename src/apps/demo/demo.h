@@ -47,6 +47,8 @@ class Demo {
   Outcome wait_for(std::string_view what, Duration patience, const std::function<bool()>& condition);
   Outcome create(const std::string& path, const api::Json& object);
   api::Json node(const std::string& name);
+  /// True if an event with this reason is about the object.
+  bool has_event(const std::string& object, const std::string& reason);
   api::Json::Array pods();
   /// Pods of the ReplicaSet that run on that node and are not ending.
   std::size_t web_pods_on(std::string_view node);
