@@ -25,11 +25,12 @@ class DeadContainers(SmallStore):
         self.api.create(PODS, pod("done", f"busybox head -c {WRITTEN} /dev/zero > /tmp/written", restartPolicy="Never"))
         wait_for("one to run and one to end",
                  lambda: self.api.pod_phases() == {"stays": "Running", "done": "Succeeded"})
-        before = self.free()
+        before, calm = self.free(), self.pressure()["lastTransitionTime"]
         with open(self.store / "ballast", "wb") as file:
             file.write(bytes(before - 10 * MIB))
         wait_for("the layer of the ended container to go", lambda: self.free() > WRITTEN)
-        wait_for("the pressure to be over", lambda: self.told_of_pressure() and not self.has_pressure())
+        wait_for("the pressure to be over", lambda: (now := self.pressure())["lastTransitionTime"] != calm
+                 and now["status"] == "False")
         self.assertEqual(self.api.pod_phases(), {"stays": "Running", "done": "Succeeded"})
         self.assertEqual([each["message"] for each in self.events() if each["reason"] == "Evicted"], [])
 

@@ -605,8 +605,9 @@ def end_pod(folder, name):
     """Kills what runs of the pod, its supervisors included, and removes its directory."""
     for directory in folder.glob(f"state/*/pods/default_{name}_*"):
         uid = directory.name.rsplit("_", 1)[1]
-        for procs in pathlib.Path("/sys/fs/cgroup").glob(f"**/pod{uid}/**/cgroup.procs"):
-            for pid in pids_in(procs):
+        groups = [at for at, _, _ in os.walk("/sys/fs/cgroup") if f"/pod{uid}" in at]  # skips what goes away meanwhile
+        for group in groups:
+            for pid in pids_in(pathlib.Path(group, "cgroup.procs")):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, 9)
         shutil.rmtree(directory, ignore_errors=True)
