@@ -51,7 +51,8 @@ class Confined(unittest.TestCase):
         """The output of a container that runs this script to its end. The agent waits two seconds for the rest of a
         log: on a busy machine the end of the container may be known before it."""
         type(self).count += 1
-        name = self.place(secured(pod(f"p{self.count}", ["sh", "-c", f"{script}\necho {END}"], restartPolicy="Never"),
+        name = self.place(secured(pod(f"p{self.count}", ["sh", "-c", f"exec 2>&1\n{script}\necho {END}"],
+                                      restartPolicy="Never"),
                                   **context))
         wait_for(f"the end of {script}", lambda: self.api.pod_phases().get(name) in ("Succeeded", "Failed"))
         text = wait_for(f"all that {script} says", lambda: (seen := self.log(name)).endswith(f"{END}\n") and seen)
