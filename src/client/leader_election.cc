@@ -223,10 +223,12 @@ void LeaderElection::release(std::function<void()> done, Now now) {
 /// Reads the lease after a write that failed: without an answer it may have been made all the same.
 void LeaderElection::read_back() {
   client_.get(object_path(kLeaseVersion, "leases", options_.ns, options_.name),
-              [this](const Result<api::Json>& outcome, Now now) {
-                const bool ours = outcome && outcome->string_at({"spec", "holderIdentity"}) == options_.identity;
-                ours ? give_back(*outcome, now) : end_release();
-              });
+              [this](const Result<api::Json>& outcome, Now now) { on_read_back(outcome, now); });
+}
+
+void LeaderElection::on_read_back(const Result<api::Json>& outcome, Now now) {
+  const bool is_ours = outcome && outcome->string_at({"spec", "holderIdentity"}) == options_.identity;
+  is_ours ? give_back(*outcome, now) : end_release();
 }
 
 void LeaderElection::give_back(const api::Json& lease, Now now) {

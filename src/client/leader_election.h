@@ -118,6 +118,7 @@ class LeaderElection final : public ApiEngine {
   void arm_deadline();
   void lose(const std::string& why, Now now);
   void read_back();
+  void on_read_back(const Result<api::Json>& outcome, Now now);
   void give_back(const api::Json& lease, Now now);
   void end_release();
   api::Json spec(const api::Json* before, Now now) const;

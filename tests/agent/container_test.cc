@@ -1,7 +1,7 @@
 #include "agent/containers/container_env.h"
 #include "agent/containers/pod_resources.h"
 #include "agent/contract/kill_grace.h"
-#include "agent/pods/pod_worker.h"
+#include "agent/pod_state/pod_worker.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

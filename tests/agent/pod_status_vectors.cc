@@ -1,5 +1,5 @@
 // vectors/node-agent: pod_status_merge.
-#include "agent/pods/pod_status_merge.h"
+#include "agent/pod_state/pod_status_merge.h"
 #include "api/codec/codec.h"
 #include "api/text/time_text.h"
 #include "support/vectors.h"

@@ -1,5 +1,5 @@
 // Goal: pods start and end as their specs require, and their statuses reach the API server.
-#include "agent/pods/pod_status.h"
+#include "agent/pod_state/pod_status.h"
 #include "agent/scripted_cluster.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Goal: a pod that runs gets other resources without a restart, the node never promises more than it has, and nothing
 // of a resize is lost with the agent.
-#include "agent/pods/resource_book.h"
+#include "agent/resizes/resource_book.h"
 #include "agent/scripted_cluster.h"
 
 #include <gtest/gtest.h>

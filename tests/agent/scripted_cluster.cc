@@ -1,6 +1,6 @@
 #include "agent/scripted_cluster.h"
 
-#include "agent/pods/resource_book.h"
+#include "agent/resizes/resource_book.h"
 #include "api/text/time_text.h"
 #include "base/check.h"
 #include "telemetry/log_line.h"

@@ -1,9 +1,9 @@
 #include "agent/companion/foreign_pods.h"
 
 #include "agent/contract/kill_grace.h"
-#include "agent/pods/forced_end.h"
-#include "agent/pods/pod_status.h"
-#include "agent/pods/pod_status_merge.h"
+#include "agent/pod_state/forced_end.h"
+#include "agent/pod_state/pod_status.h"
+#include "agent/pod_state/pod_status_merge.h"
 
 #include <algorithm>
 #include <set>

@@ -1,7 +1,7 @@
 #include "agent/pods/admission_queue.h"
 
 #include "agent/contract/kill_grace.h"
-#include "agent/pods/pod_worker.h"
+#include "agent/pod_state/pod_worker.h"
 #include "client/event_recorder.h"
 
 #include <fmt/format.h>

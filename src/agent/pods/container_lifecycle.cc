@@ -1,9 +1,9 @@
 #include "agent/pods/container_lifecycle.h"
 
 #include "agent/contract/container_end.h"
-#include "agent/pods/container_plan.h"
-#include "agent/pods/pod_status.h"
-#include "agent/pods/pull_secrets.h"
+#include "agent/pod_state/container_plan.h"
+#include "agent/pod_state/pod_status.h"
+#include "agent/starts/pull_secrets.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -5,13 +5,13 @@
 #pragma once
 
 #include "agent/contract/context.h"
+#include "agent/pod_state/pod_events.h"
+#include "agent/pod_state/pod_sync.h"
+#include "agent/pod_state/pod_table.h"
 #include "agent/pods/container_stops.h"
 #include "agent/pods/lifecycle_hooks.h"
-#include "agent/pods/pod_events.h"
 #include "agent/pods/pod_probes.h"
 #include "agent/pods/pod_stop.h"
-#include "agent/pods/pod_sync.h"
-#include "agent/pods/pod_table.h"
 
 namespace spillway::agent {
 

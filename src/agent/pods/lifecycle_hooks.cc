@@ -1,6 +1,6 @@
 #include "agent/pods/lifecycle_hooks.h"
 
-#include "agent/pods/pod_addresses.h"
+#include "agent/pod_state/pod_addresses.h"
 
 #include <utility>
 

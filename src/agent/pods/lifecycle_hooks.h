@@ -4,8 +4,8 @@
 #pragma once
 
 #include "agent/contract/context.h"
-#include "agent/pods/pod_events.h"
-#include "agent/pods/pod_table.h"
+#include "agent/pod_state/pod_events.h"
+#include "agent/pod_state/pod_table.h"
 #include "agent/probes/handler_calls.h"
 #include "api/object/probe.h"
 

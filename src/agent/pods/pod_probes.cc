@@ -1,7 +1,7 @@
 #include "agent/pods/pod_probes.h"
 
-#include "agent/pods/pod_addresses.h"
-#include "agent/pods/pod_status.h"
+#include "agent/pod_state/pod_addresses.h"
+#include "agent/pod_state/pod_status.h"
 #include "agent/pods/pod_takeover.h"
 #include "policy/containers/restart_rules.h"
 

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "agent/contract/context.h"
-#include "agent/pods/pod_status_writer.h"
-#include "agent/pods/pod_table.h"
+#include "agent/pod_state/pod_status_writer.h"
+#include "agent/pod_state/pod_table.h"
 
 #include <functional>
 #include <string>

@@ -1,6 +1,6 @@
 #include "agent/pods/pod_sandboxes.h"
 
-#include "agent/pods/container_plan.h"
+#include "agent/pod_state/container_plan.h"
 
 #include <fmt/format.h>
 

@@ -5,10 +5,10 @@
 #pragma once
 
 #include "agent/contract/context.h"
-#include "agent/pods/pod_events.h"
-#include "agent/pods/pod_sync.h"
-#include "agent/pods/pod_table.h"
-#include "agent/pods/pod_timers.h"
+#include "agent/pod_state/pod_events.h"
+#include "agent/pod_state/pod_sync.h"
+#include "agent/pod_state/pod_table.h"
+#include "agent/pod_state/pod_timers.h"
 
 #include <string>
 

@@ -1,7 +1,7 @@
 #include "agent/pods/pod_stop.h"
 
 #include "agent/contract/kill_grace.h"
-#include "agent/pods/container_plan.h"
+#include "agent/pod_state/container_plan.h"
 
 #include <algorithm>
 #include <utility>

@@ -2,8 +2,8 @@
 
 #include "agent/containers/container_hash.h"
 #include "agent/contract/container_end.h"
-#include "agent/pods/container_plan.h"
-#include "agent/pods/pod_status.h"
+#include "agent/pod_state/container_plan.h"
+#include "agent/pod_state/pod_status.h"
 #include "policy/containers/restart_rules.h"
 
 #include <algorithm>

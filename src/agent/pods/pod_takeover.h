@@ -4,7 +4,7 @@
 #pragma once
 
 #include "agent/contract/ports.h"
-#include "agent/pods/pod_worker.h"
+#include "agent/pod_state/pod_worker.h"
 #include "base/time.h"
 
 #include <string_view>

@@ -2,9 +2,9 @@
 
 #include "agent/containers/pod_resources.h"
 #include "agent/contract/kill_grace.h"
-#include "agent/pods/container_plan.h"
-#include "agent/pods/pod_addresses.h"
-#include "agent/pods/pod_status.h"
+#include "agent/pod_state/container_plan.h"
+#include "agent/pod_state/pod_addresses.h"
+#include "agent/pod_state/pod_status.h"
 #include "base/check.h"
 #include "policy/admission/arrival.h"
 

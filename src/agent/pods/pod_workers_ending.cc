@@ -1,6 +1,6 @@
 // The end of pods: on request, by force, or by themselves; and the work that remains then.
 #include "agent/contract/kill_grace.h"
-#include "agent/pods/container_plan.h"
+#include "agent/pod_state/container_plan.h"
 #include "agent/pods/pod_workers.h"
 
 #include <algorithm>

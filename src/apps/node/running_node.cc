@@ -12,7 +12,7 @@
 #include "agent/node/allocatable_enforcement.h"
 #include "agent/node/node_object.h"
 #include "agent/node/node_software.h"
-#include "agent/pods/resource_book.h"
+#include "agent/resizes/resource_book.h"
 #include "api/text/duration.h"
 #include "apps/node/credential_providers.h"
 #include "apps/node/node_config.h"

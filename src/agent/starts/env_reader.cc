@@ -1,4 +1,4 @@
-#include "agent/pods/env_reader.h"
+#include "agent/starts/env_reader.h"
 
 #include "agent/contract/ports.h"
 #include "client/api_client.h"

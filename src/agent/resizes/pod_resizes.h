@@ -1,16 +1,16 @@
 // Resizes of pods that run: which are admitted and when, what of them is in force, and what the pod's status says about
 // them. The allocated resources are what the node works with; they and those in force survive the agent.
 // Thread: loop. Invariants: an allocation is saved before it is acted on (the host waits for
-// the file); one ResizePod per pod is under way, and until it is done the file says nothing about what is in force. Bounds:
-// one entry per pod; a pass over the pending resizes checks each once. Source: Kubernetes docs, "Resize CPU and Memory
-// Resources assigned to Containers"; KEP-1287; spec "Pod admission", 2.
+// the file); one ResizePod per pod is under way, and until it is done the file says nothing about what is in force.
+// Bounds: one entry per pod; a pass over the pending resizes checks each once. Source: Kubernetes docs, "Resize CPU and
+// Memory Resources assigned to Containers"; KEP-1287; spec "Pod admission", 2.
 #pragma once
 
 #include "agent/contract/context.h"
-#include "agent/pods/pod_status.h"
-#include "agent/pods/pod_worker.h"
-#include "agent/pods/resize_metrics.h"
-#include "agent/pods/resource_book.h"
+#include "agent/pod_state/pod_status.h"
+#include "agent/pod_state/pod_worker.h"
+#include "agent/resizes/resize_metrics.h"
+#include "agent/resizes/resource_book.h"
 #include "api/json/json.h"
 #include "api/object/pod.h"
 #include "base/time.h"

@@ -1,6 +1,6 @@
-#include "agent/pods/container_starts.h"
+#include "agent/starts/container_starts.h"
 
-#include "agent/pods/pull_secrets.h"
+#include "agent/starts/pull_secrets.h"
 
 #include <algorithm>
 #include <set>

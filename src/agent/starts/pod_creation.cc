@@ -1,4 +1,4 @@
-#include "agent/pods/pod_creation.h"
+#include "agent/starts/pod_creation.h"
 
 #include "agent/containers/container_security.h"
 #include "agent/containers/dns_config.h"

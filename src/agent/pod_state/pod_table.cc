@@ -1,4 +1,4 @@
-#include "agent/pods/pod_table.h"
+#include "agent/pod_state/pod_table.h"
 
 #include "policy/admission/arrival.h"
 

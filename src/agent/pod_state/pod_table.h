@@ -2,7 +2,7 @@
 // Thread: loop (plain values). Bounds: pods bound to this node.
 #pragma once
 
-#include "agent/pods/pod_worker.h"
+#include "agent/pod_state/pod_worker.h"
 #include "api/object/pod.h"
 
 #include <map>

@@ -1,4 +1,4 @@
-#include "agent/pods/pod_events.h"
+#include "agent/pod_state/pod_events.h"
 
 #include <fmt/format.h>
 

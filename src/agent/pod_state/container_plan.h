@@ -3,7 +3,7 @@
 // Containers", "Pod Lifecycle", container restart policy; spec "Pod lifecycle", 5.
 #pragma once
 
-#include "agent/pods/pod_worker.h"
+#include "agent/pod_state/pod_worker.h"
 #include "base/time.h"
 #include "policy/containers/pod_actions.h"
 

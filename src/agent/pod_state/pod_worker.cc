@@ -1,4 +1,4 @@
-#include "agent/pods/pod_worker.h"
+#include "agent/pod_state/pod_worker.h"
 
 #include <algorithm>
 #include <utility>

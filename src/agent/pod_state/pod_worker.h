@@ -4,7 +4,7 @@
 #pragma once
 
 #include "agent/containers/container_env.h"
-#include "agent/pods/forced_end.h"
+#include "agent/pod_state/forced_end.h"
 #include "api/object/pod.h"
 #include "base/time.h"
 #include "client/api_client.h"

@@ -1,4 +1,4 @@
-#include "agent/pods/resource_book.h"
+#include "agent/resizes/resource_book.h"
 
 #include "api/json/json.h"
 

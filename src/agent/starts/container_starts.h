@@ -10,13 +10,13 @@
 
 #include "agent/contract/context.h"
 #include "agent/devices/resource_managers.h"
-#include "agent/pods/env_reader.h"
-#include "agent/pods/pod_events.h"
-#include "agent/pods/pod_resizes.h"
-#include "agent/pods/pod_sync.h"
-#include "agent/pods/pod_table.h"
-#include "agent/pods/pod_timers.h"
-#include "agent/pods/start_command.h"
+#include "agent/pod_state/pod_events.h"
+#include "agent/pod_state/pod_sync.h"
+#include "agent/pod_state/pod_table.h"
+#include "agent/pod_state/pod_timers.h"
+#include "agent/resizes/pod_resizes.h"
+#include "agent/starts/env_reader.h"
+#include "agent/starts/start_command.h"
 
 #include <functional>
 #include <string>

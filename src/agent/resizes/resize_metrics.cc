@@ -1,4 +1,4 @@
-#include "agent/pods/resize_metrics.h"
+#include "agent/resizes/resize_metrics.h"
 
 #include <array>
 #include <vector>

@@ -1,6 +1,6 @@
-#include "agent/pods/pod_status.h"
+#include "agent/pod_state/pod_status.h"
 
-#include "agent/pods/container_plan.h"
+#include "agent/pod_state/container_plan.h"
 #include "api/codec/codec.h"
 #include "api/object/pod_requests.h"
 #include "policy/containers/container_statuses.h"

@@ -3,7 +3,7 @@
 
 #include "agent/containers/container_env.h"
 #include "agent/contract/ports.h"
-#include "agent/pods/pod_worker.h"
+#include "agent/pod_state/pod_worker.h"
 #include "agent/probes/handler_calls.h"
 
 namespace spillway::agent {

@@ -1,4 +1,4 @@
-#include "agent/pods/pod_addresses.h"
+#include "agent/pod_state/pod_addresses.h"
 
 #include "agent/containers/pod_resources.h"
 

@@ -1,4 +1,4 @@
-#include "agent/pods/pull_secrets.h"
+#include "agent/starts/pull_secrets.h"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
-#include "agent/pods/pod_status_writer.h"
+#include "agent/pod_state/pod_status_writer.h"
 
-#include "agent/pods/pod_status.h"
-#include "agent/pods/pod_status_merge.h"
+#include "agent/pod_state/pod_status.h"
+#include "agent/pod_state/pod_status_merge.h"
 #include "api/codec/codec.h"
 
 #include <algorithm>

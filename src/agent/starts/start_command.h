@@ -10,8 +10,8 @@
 #include "agent/containers/container_security.h"
 #include "agent/contract/options.h"
 #include "agent/contract/ports.h"
-#include "agent/pods/env_reader.h"
-#include "agent/pods/pod_worker.h"
+#include "agent/pod_state/pod_worker.h"
+#include "agent/starts/env_reader.h"
 #include "base/error.h"
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-#include "agent/pods/container_plan.h"
+#include "agent/pod_state/container_plan.h"
 
-#include "agent/pods/pod_status.h"
+#include "agent/pod_state/pod_status.h"
 #include "policy/containers/restart_rules.h"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "agent/contract/ports.h"
-#include "agent/pods/pod_worker.h"
+#include "agent/pod_state/pod_worker.h"
 #include "client/event_recorder.h"
 
 #include <string>

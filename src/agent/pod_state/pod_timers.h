@@ -2,7 +2,7 @@
 // activeDeadlineSeconds. Thread: loop. Bounds: two timers for each pod.
 #pragma once
 
-#include "agent/pods/pod_table.h"
+#include "agent/pod_state/pod_table.h"
 #include "client/api_client.h"
 
 #include <functional>

@@ -1,4 +1,4 @@
-#include "agent/pods/pod_timers.h"
+#include "agent/pod_state/pod_timers.h"
 
 #include <utility>
 

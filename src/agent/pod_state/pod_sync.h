@@ -1,7 +1,7 @@
 // Port of the parts of PodWorkers: what follows when one of them has changed the state of a pod. Thread: loop.
 #pragma once
 
-#include "agent/pods/pod_worker.h"
+#include "agent/pod_state/pod_worker.h"
 #include "base/time.h"
 
 namespace spillway::agent {

@@ -1,4 +1,4 @@
-#include "agent/pods/forced_end.h"
+#include "agent/pod_state/forced_end.h"
 
 #include "agent/contract/kill_grace.h"
 #include "agent/node/shutdown_engine.h"

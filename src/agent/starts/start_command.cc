@@ -1,10 +1,10 @@
-#include "agent/pods/start_command.h"
+#include "agent/starts/start_command.h"
 
 #include "agent/containers/dns_config.h"
 #include "agent/containers/pod_hosts.h"
 #include "agent/containers/pod_resources.h"
-#include "agent/pods/pod_addresses.h"
-#include "agent/pods/pull_secrets.h"
+#include "agent/pod_state/pod_addresses.h"
+#include "agent/starts/pull_secrets.h"
 #include "agent/volumes/volume_plan.h"
 #include "policy/admission/apparmor.h"
 

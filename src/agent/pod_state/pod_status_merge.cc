@@ -1,4 +1,4 @@
-#include "agent/pods/pod_status_merge.h"
+#include "agent/pod_state/pod_status_merge.h"
 
 #include "policy/containers/pod_conditions.h"
 #include "policy/containers/pod_resize.h"

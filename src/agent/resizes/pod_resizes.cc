@@ -1,4 +1,4 @@
-#include "agent/pods/pod_resizes.h"
+#include "agent/resizes/pod_resizes.h"
 
 #include "agent/containers/pod_resources.h"
 #include "api/object/pod_requests.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "agent/containers/container_env.h"
-#include "agent/pods/pod_worker.h"
+#include "agent/pod_state/pod_worker.h"
 #include "api/json/json.h"
 #include "api/object/pod.h"
 #include "base/time.h"

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "agent/contract/context.h"
-#include "agent/pods/pod_events.h"
-#include "agent/pods/pod_resizes.h"
+#include "agent/pod_state/pod_events.h"
+#include "agent/resizes/pod_resizes.h"
 #include "agent/volumes/pod_volumes.h"
 
 namespace spillway::agent {
