@@ -30,7 +30,7 @@ Reason conditions_reason(const api::Node& node) {
 bool is_tainted(const api::Node& node, const lifecycle::Profile& profile) {
   return std::ranges::any_of(node.spec.taints, [&](const api::Taint& taint) {
     return taint.effect == api::kNoExecute &&
-           (taint.key == profile.not_ready_taint || taint.key == profile.unreachable_taint);
+           (taint.key == profile.facts.not_ready_taint || taint.key == profile.facts.unreachable_taint);
   });
 }
 
@@ -129,7 +129,7 @@ Reason LifecycleReport::health_of(const api::Node& node, Now now) const {
   const Duration grace = posted ? health.node_monitor_grace_period : health.node_startup_grace_period;
   const Duration silence = now.mono - record->probe;
   const auto lease = shared_.leases.cache().find("kube-node-lease/" + node.metadata.name);
-  const bool by_lease = nodes_.options().profile.leases && lease && lease->renew_time;
+  const bool by_lease = nodes_.options().profile.facts.leases && lease && lease->renew_time;
   const ReasonCode code = silence <= grace ? ReasonCode::kHeartbeatFresh
                           : posted         ? ReasonCode::kHeartbeatStale
                                            : ReasonCode::kNeverPosted;
@@ -190,7 +190,7 @@ std::optional<policy::Decision> LifecycleReport::explain_node(const std::string&
   decision.verdict = policy::Verdict::kRests;
   decision.reasons.push_back(health_of(*node, now));
 
-  const std::string key = lifecycle::zone_key(node->metadata.labels, nodes_.options().profile.zone_labels);
+  const std::string key = lifecycle::zone_key(node->metadata.labels, nodes_.options().profile.facts.zone_labels);
   const auto zone = nodes_.monitor().zones().find(key);
   const ActGate::Held* held = gate_.find("node/" + name);
   const bool tainted = is_tainted(*node, nodes_.options().profile);

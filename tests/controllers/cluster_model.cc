@@ -1,6 +1,7 @@
 #include "controllers/cluster_model.h"
 
 #include "policy/lifecycle/condition_taints.h"
+#include "policy/lifecycle/lines/kubernetes_line.h"
 
 #include <fmt/format.h>
 
@@ -387,7 +388,7 @@ ClusterModel::TaintSet ClusterModel::taints_now() const {
   TaintSet result;
   for (const auto& [name, machine] : machines_) {
     if (!machine.exists || is_background(name)) continue;
-    for (const std::string_view key : {profile_.not_ready_taint, profile_.unreachable_taint}) {
+    for (const std::string_view key : {profile_.facts.not_ready_taint, profile_.facts.unreachable_taint}) {
       if (lifecycle::has_taint(machine.node.spec.taints, key, api::kNoExecute)) result.emplace(name, key);
     }
   }
@@ -433,8 +434,8 @@ void ClusterModel::record_zones() {
     std::int64_t size = 0;
     std::int64_t unhealthy = 0;
     for (const auto& [name, machine] : machines_) {
-      if (!machine.exists || lifecycle::zone_key(machine.node.metadata.labels, profile_.zone_labels) != key ||
-          lifecycle::is_excluded_from_zone(machine.node.metadata, profile_.zone_exclusion)) {
+      if (!machine.exists || lifecycle::zone_key(machine.node.metadata.labels, profile_.facts.zone_labels) != key ||
+          lifecycle::is_excluded_from_zone(machine.node.metadata, profile_.facts.zone_exclusion)) {
         continue;
       }
       ++size;

@@ -2,6 +2,7 @@
 #include "api/text/time_text.h"
 #include "controllers/controller_set.h"
 #include "controllers/test_cluster.h"
+#include "policy/lifecycle/lines/kubernetes_line.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 // Behaviour that `--compat v1.7` restores, with the real API server.
 #include "controllers/controller_set.h"
 #include "controllers/test_cluster.h"
+#include "policy/lifecycle/lines/kubernetes_line.h"
 #include "telemetry/log_line.h"
 
 #include <gmock/gmock.h>

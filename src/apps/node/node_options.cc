@@ -6,6 +6,7 @@
 #include "apps/process/process.h"
 #include "base/rng.h"
 #include "policy/addresses/node_ranges.h"
+#include "policy/lifecycle/lines/kubernetes_line.h"
 
 #include <utility>
 

@@ -2,7 +2,7 @@
 #include "cli/flags/checks.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/help_text.h"
-#include "policy/lifecycle/profile.h"
+#include "policy/lifecycle/lines/kubernetes_line.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

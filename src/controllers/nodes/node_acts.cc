@@ -29,7 +29,7 @@ void NodeActs::record_event(const api::Node& node, std::string_view reason, cons
 }
 
 std::string NodeActs::zone_of(const api::Node& node) const {
-  return lifecycle::zone_key(node.metadata.labels, profile_.zone_labels);
+  return lifecycle::zone_key(node.metadata.labels, profile_.facts.zone_labels);
 }
 
 }  // namespace spillway::controllers

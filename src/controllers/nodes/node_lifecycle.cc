@@ -51,9 +51,9 @@ NodeLifecycleController::NodeLifecycleController(Shared shared, PodsOf pods_of, 
             on_status_settled(node, assessment, now);
           },
           [this](const std::string& node, Now now) { on_status_abandoned(node, now); }),
-      taints_(
-          shared_.client, shared_.nodes, rng.fork("taints"), shared_.log,
-          options_.profile.retries_taint_writes ? NodeTaintWriter::Retry::kAll : NodeTaintWriter::Retry::kConflicts),
+      taints_(shared_.client, shared_.nodes, rng.fork("taints"), shared_.log,
+              options_.profile.remedies.retries_taint_writes ? NodeTaintWriter::Retry::kAll
+                                                             : NodeTaintWriter::Retry::kConflicts),
       marker_(shared_, options.profile),
       evictor_(shared_, options.profile),
       acts_(shared_, gate_, options_.profile, options_.witness),
@@ -95,7 +95,7 @@ void NodeLifecycleController::begin_pass(Now now) {
     const auto node = nodes.all().find(name);
     return node == nodes.all().end() ? nullptr : node->second.get();
   };
-  const std::string_view controller = options_.profile.controller_name;
+  const std::string_view controller = options_.profile.facts.controller_name;
   const NodeMonitor::Opening opening = monitor_.begin_pass(find, now);
   for (const api::Node* node : opening.added) {
     const std::string& name = node->metadata.name;
@@ -121,7 +121,7 @@ void NodeLifecycleController::begin_pass(Now now) {
     const std::string& name = node->metadata.name;
     const LeasePtr lease = shared_.leases.cache().find(lease_key(name));
     pass_.push_back({nodes.find(name), monitor_.assess(*node, lease.get(), now)});
-    const bool asks = pass_.back().assessment.write && options_.live_lease_check && options_.profile.leases;
+    const bool asks = pass_.back().assessment.write && options_.live_lease_check && options_.profile.facts.leases;
     if (asks && !statuses_.busy(name)) leases_outstanding_.insert(name);
   }
   feed_brakes(now);
@@ -211,7 +211,7 @@ void NodeLifecycleController::assess_by_live_lease(const std::string& name, cons
 }
 
 void NodeLifecycleController::on_all_assessed(Now now) {
-  if (!options_.profile.evaluates_zones_first) return write_statuses(now);
+  if (options_.profile.remedies.pass_order == lifecycle::PassOrder::kStatusesFirst) return write_statuses(now);
   first_deadline_ = monitor_.first_deadline(now.mono);
   for (Seen& seen : pass_) {
     const NodePtr node = shared_.nodes.cache().find(seen.node->metadata.name);
@@ -292,18 +292,18 @@ void NodeLifecycleController::sweep(Now now) {
 
 Instant NodeLifecycleController::next_pass(Now now) const {
   const Instant regular = now.mono + options_.node_monitor_period;
-  if (!options_.profile.detect_at_deadline || !first_deadline_) return regular;
+  if (!options_.profile.remedies.detect_at_deadline || !first_deadline_) return regular;
   // Silence counts when it is longer than the grace period.
   return std::min(regular, std::max(*first_deadline_ + milliseconds(1), now.mono + options_.pass_gap_min));
 }
 
 /// A sign of life is recorded when it arrives, or, as upstream does, when the next pass finds it.
 void NodeLifecycleController::on_lease(const LeasePtr& before, const LeasePtr& after, Now now) {
-  if (!started_ || !options_.profile.leases) return;
+  if (!started_ || !options_.profile.facts.leases) return;
   const std::string& name = (after ? after : before)->metadata.name;
   if (after && options_.witness != nullptr) options_.witness->on_lease(name, *after, now);
   if (!monitor_.knows(name)) return;  // the first pass over the node has not run yet
-  const bool assessed = after && options_.profile.detect_at_deadline;
+  const bool assessed = after && options_.profile.remedies.detect_at_deadline;
   if (const NodePtr node = assessed ? shared_.nodes.cache().find(name) : nullptr) {
     monitor_.assess(*node, after.get(), now);
   } else {
@@ -371,7 +371,7 @@ void NodeLifecycleController::on_status_abandoned(const std::string& name, Now n
 void NodeLifecycleController::follow_status(const NodePtr& node, const Assessment& assessment, Now now) {
   if (assessment.current == Readiness::kTrue) gate_.release(node_subject(node->metadata.name));
   Pods pods;
-  if (options_.profile.lists_pods_first && assessment.current) {
+  if (options_.profile.facts.lists_pods_first && assessment.current) {
     pods = pods_of_(node->metadata.name);
     if (!pods) return monitor_.pods_unknown(*node, assessment);
   }
@@ -390,8 +390,8 @@ void NodeLifecycleController::on_node(const NodePtr& before, const NodePtr& afte
 /// Applies the consequences of the node object alone, without any limiter: NoSchedule taints, labels, and the end of
 /// the NoExecute taints as soon as the node is Ready.
 void NodeLifecycleController::reconcile(const NodePtr& node, Now now) {
-  const bool recovered = !is_legacy() && options_.profile.untaint_on_node_event && tainter_.carries_own_taint(*node) &&
-                         lifecycle::readiness_of(*node) == Readiness::kTrue;
+  const bool recovered = !is_legacy() && options_.profile.remedies.untaint_on_node_event &&
+                         tainter_.carries_own_taint(*node) && lifecycle::readiness_of(*node) == Readiness::kTrue;
   if (recovered && !tainter_.is_tainting(node->metadata.name)) tainter_.free(node, now);
   if (!options_.reconcile_nodes) return;
   if (!lifecycle::condition_taint_change(*node).empty()) {
@@ -424,7 +424,7 @@ void NodeLifecycleController::on_labelled(const std::string& name, const Result<
 
 /// 1.7: a pod that is being deleted on a kubelet without graceful deletion would stay for ever.
 void NodeLifecycleController::force_on_outdated_kubelet(const PodPtr& pod) {
-  if (!options_.profile.checks_kubelet_version || !pod->metadata.deletion_timestamp) return;
+  if (!options_.profile.facts.checks_kubelet_version || !pod->metadata.deletion_timestamp) return;
   const NodePtr node = shared_.nodes.cache().find(pod->spec.node_name);
   if (!node) return;  // the garbage collection of pods deals with it
   const std::string& version = node->status.node_info.kubelet_version;
@@ -434,7 +434,7 @@ void NodeLifecycleController::force_on_outdated_kubelet(const PodPtr& pod) {
 void NodeLifecycleController::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
   if (!started_ || !after || after->spec.node_name.empty()) return;
   force_on_outdated_kubelet(after);
-  if (!options_.profile.pod_updates) return;
+  if (!options_.profile.facts.pod_updates) return;
   if (before && before->spec.node_name == after->spec.node_name && before->metadata.uid == after->metadata.uid) return;
   follow_pod(client::key_of(after->metadata), kPodTries, now);
 }
@@ -471,7 +471,8 @@ void NodeLifecycleController::mark_pods(const NodePtr& node, const Assessment& a
   }
   if (!marking.mark) return;
   const std::string& version = node->status.node_info.kubelet_version;
-  if (options_.profile.checks_kubelet_version && lifecycle::is_outdated_kubelet(version, lifecycle::kKubeletMarksPods))
+  if (options_.profile.facts.checks_kubelet_version &&
+      lifecycle::is_outdated_kubelet(version, lifecycle::kKubeletMarksPods))
     return;
   const Pods pods = listed ? listed : pods_of_(name);
   if (!pods) return;

@@ -23,8 +23,8 @@ NodeTainter::NodeTainter(Shared shared, Parts parts, PodsOf pods_of, lifecycle::
     : shared_(shared), parts_(parts), pods_of_(std::move(pods_of)), profile_(profile), period_(period) {}
 
 bool NodeTainter::carries_own_taint(const api::Node& node) const {
-  return lifecycle::has_taint(node.spec.taints, profile_.not_ready_taint, api::kNoExecute) ||
-         lifecycle::has_taint(node.spec.taints, profile_.unreachable_taint, api::kNoExecute);
+  return lifecycle::has_taint(node.spec.taints, profile_.facts.not_ready_taint, api::kNoExecute) ||
+         lifecycle::has_taint(node.spec.taints, profile_.facts.unreachable_taint, api::kNoExecute);
 }
 
 void NodeTainter::decide(const NodePtr& node, const Assessment& assessment, const Pods& pods, Now now) {
@@ -34,7 +34,7 @@ void NodeTainter::decide(const NodePtr& node, const Assessment& assessment, cons
     return;
   }
   if (tainting_.contains(node->metadata.name)) return;
-  const bool explains = profile_.explain_taints && assessment.current != Readiness::kTrue;
+  const bool explains = profile_.remedies.explain_taints && assessment.current != Readiness::kTrue;
   const bool was_waiting = explains && find_waiting_zone(*node) != nullptr;
   switch (const TaintAction action = parts_.monitor.decide_taint(*node, assessment, now)) {
     case TaintAction::kRemoveBoth:
@@ -78,8 +78,8 @@ void NodeTainter::explain_waiting(const api::Node& node, Now now) {
 void NodeTainter::taint(const NodePtr& node, TaintAction action, NodeTaintWriter::Done done, Now now) {
   const std::string& name = node->metadata.name;
   const bool not_ready = action == TaintAction::kBecomeNotReady;
-  const std::string_view added = not_ready ? profile_.not_ready_taint : profile_.unreachable_taint;
-  const std::string_view removed = not_ready ? profile_.unreachable_taint : profile_.not_ready_taint;
+  const std::string_view added = not_ready ? profile_.facts.not_ready_taint : profile_.facts.unreachable_taint;
+  const std::string_view removed = not_ready ? profile_.facts.unreachable_taint : profile_.facts.not_ready_taint;
   tainting_.insert(name);
   parts_.acts.record_decision(name, fmt::format("tainted {}", not_ready ? "not-ready" : "unreachable"), {}, now);
   const auto edit = [this, uid = node->metadata.uid, added, removed](api::Node& seen, Now then) {
@@ -87,7 +87,7 @@ void NodeTainter::taint(const NodePtr& node, TaintAction action, NodeTaintWriter
     const std::string effect(api::kNoExecute);
     bool changed = lifecycle::erase_taint(seen.spec.taints, {std::string(removed), {}, effect, {}});
     const bool has = lifecycle::has_taint(seen.spec.taints, added, api::kNoExecute);
-    if (has && profile_.keep_taints_of_failing) return changed;
+    if (has && profile_.remedies.keep_taints_of_failing) return changed;
     const api::Taint taint{std::string(added), {}, effect, std::chrono::floor<seconds>(then.wall)};
     return lifecycle::put_taint(seen.spec.taints, taint) || changed;
   };
@@ -97,7 +97,7 @@ void NodeTainter::taint(const NodePtr& node, TaintAction action, NodeTaintWriter
         tainting_.erase(node->metadata.name);
         if (outcome == NodeTaintWriter::Outcome::kWritten) {
           shared_.log.info("node tainted", {{"node", node->metadata.name}, {"taint", added}});
-          if (profile_.explain_taints) {
+          if (profile_.remedies.explain_taints) {
             parts_.acts.record_event(*node, "TaintedNode",
                                      fmt::format("Node {} event: tainted {}:NoExecute", node->metadata.name, added),
                                      then);
@@ -121,9 +121,9 @@ void NodeTainter::untaint(const NodePtr& node, std::function<void()> gone, Now n
   if (!node) return;
   if (carries_own_taint(*node)) parts_.acts.record_decision(node->metadata.name, "untainted", {}, now);
   std::vector<std::string_view> keys;
-  for (const std::string_view key : {profile_.unreachable_taint, profile_.not_ready_taint}) {
+  for (const std::string_view key : {profile_.facts.unreachable_taint, profile_.facts.not_ready_taint}) {
     const bool seen = lifecycle::has_taint(node->spec.taints, key, api::kNoExecute);
-    if (seen || profile_.sweep_while_disrupted) keys.push_back(key);
+    if (seen || profile_.remedies.sweep_while_disrupted) keys.push_back(key);
   }
   const auto edit = [uid = node->metadata.uid, keys](api::Node& fresh, Now) {
     if (fresh.metadata.uid != uid) return false;
@@ -141,7 +141,7 @@ void NodeTainter::untaint(const NodePtr& node, std::function<void()> gone, Now n
         if (gone) gone();
         if (outcome != NodeTaintWriter::Outcome::kWritten) return;
         shared_.log.info("node taints removed", {{"node", node->metadata.name}});
-        if (profile_.explain_taints) {
+        if (profile_.remedies.explain_taints) {
           parts_.acts.record_event(*node, "UntaintedNode",
                                    fmt::format("Node {} event: NoExecute taints removed", node->metadata.name), then);
         }
@@ -151,7 +151,7 @@ void NodeTainter::untaint(const NodePtr& node, std::function<void()> gone, Now n
 
 void NodeTainter::arm(Now now) {
   if (timer_) return;
-  const bool may_pass = profile_.stopped_limiter == lifecycle::RateLimiter::Stopped::kReportsOneBurstAtZero;
+  const bool may_pass = profile_.remedies.stopped_limiter == lifecycle::RateLimiter::Stopped::kReportsOneBurstAtZero;
   const bool waiting = std::ranges::any_of(parts_.monitor.zones(), [may_pass](const auto& zone) {
     return !zone.second.queue.empty() && (may_pass || zone.second.queue.limiter().effective_rate() > 0);
   });
@@ -205,7 +205,7 @@ NodeMonitor::Answer NodeTainter::evict_waiting(const std::string& zone, const En
   }
   evicting_.insert(entry.name);
   parts_.acts.record_decision(entry.name, "pods evicted", {}, now);
-  const bool counts_first = profile_.counts_before_trying;
+  const bool counts_first = profile_.facts.counts_before_trying;
   if (counts_first) parts_.metrics.node_tainted(zone);
   const auto done = [this, zone, entry, counts_first](bool all, Now then) {
     evicting_.erase(entry.name);
@@ -248,7 +248,7 @@ NodeMonitor::Answer NodeTainter::taint_waiting(const std::string& zone, const En
   if (const auto again = parts_.acts.ask_gate(lifecycle::ActKind::kTaint, *node, now)) {
     return {NodeMonitor::Handled::kRetry, *again - now.mono};
   }
-  const bool counts_first = profile_.counts_before_trying;
+  const bool counts_first = profile_.facts.counts_before_trying;
   if (counts_first) parts_.metrics.node_tainted(zone);
   taint(
       node, lifecycle::taint_action_for(*readiness),

@@ -96,7 +96,7 @@ NodeEviction::NodeEviction(Shared shared, const lifecycle::Profile& profile, std
                            const std::vector<PodPtr>& pods, Done done)
     : StepRun(kNodeEvictionSteps),
       shared_(shared),
-      missing_pod_is_error_(profile.missing_pod_is_error),
+      missing_pod_is_error_(profile.facts.missing_pod_is_error),
       node_(std::move(node)),
       done_(std::move(done)) {
   std::vector<const api::DaemonSet*> daemon_sets;

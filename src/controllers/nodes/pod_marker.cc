@@ -24,19 +24,20 @@ api::Json not_ready_patch(const api::Pod& pod, bool guarded, Now now) {
 void PodMarker::mark(const std::vector<PodPtr>& pods, std::function<void(bool all, Now now)> done, Now now) {
   std::vector<PodPtr> to_write;
   for (const PodPtr& pod : pods) {
-    if (lifecycle::plan_pod_not_ready(*pod, profile_.mark_pods_skips_false) == lifecycle::PodReadyStep::kWrite) {
+    if (lifecycle::plan_pod_not_ready(*pod, profile_.facts.mark_pods_skips_false) == lifecycle::PodReadyStep::kWrite) {
       to_write.push_back(pod);
     }
   }
   if (to_write.empty()) return done(true, now);
   const auto progress = std::make_shared<Progress>(Progress{to_write.size(), true, std::move(done)});
   for (const PodPtr& pod : to_write) {
-    if (profile_.mark_pods_events) {
+    if (profile_.facts.mark_pods_events) {
       shared_.events.record(client::reference_to(*pod), client::EventType::kWarning, "NodeNotReady",
                             "Node is not ready", now);
     }
     shared_.client.patch(client::object_path("v1", "pods", pod->metadata.ns, pod->metadata.name, "status"),
-                         client::PatchType::kStrategicMerge, not_ready_patch(*pod, profile_.mark_pods_guarded, now),
+                         client::PatchType::kStrategicMerge,
+                         not_ready_patch(*pod, !profile_.remedies.mark_changed_pods, now),
                          [this, pod, progress](const Result<api::Json>& outcome, Now then) {
                            on_marked(*pod, *progress, outcome, then);
                          });

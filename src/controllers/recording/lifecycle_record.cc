@@ -1,5 +1,7 @@
 #include "controllers/recording/lifecycle_record.h"
 
+#include "policy/lifecycle/lines/kubernetes_line.h"
+
 #include "recording/codec.h"
 
 #include <array>
@@ -93,9 +95,8 @@ lifecycle::Profile RecordedController::profile() const {
 
 RecordedController recorded_controller(const lifecycle::Profile& profile, Duration node_monitor_period,
                                        const lifecycle::MonitorConfig& monitor, lifecycle::BrakeConfig brakes) {
-  using lifecycle::Line;
   std::string compat;
-  for (const Line line : {Line::kV1_7, Line::kV1_19, Line::kV1_29, Line::kV1_34}) {
+  for (const lifecycle::Line line : lifecycle::kLines) {
     if (profile == lifecycle::upstream_profile(line, profile.mode)) compat = lifecycle::to_string(line);
   }
   return {std::move(compat), profile.mode, node_monitor_period, monitor, std::move(brakes)};

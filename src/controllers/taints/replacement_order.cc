@@ -63,7 +63,7 @@ bool ReplacementOrder::is_failed(const std::string& node) const {
   if (!known) return true;  // deleted, or not in the cache yet: such pods are the garbage collector's
   return std::ranges::any_of(known->spec.taints, [this](const api::Taint& taint) {
     return taint.effect == api::kNoExecute &&
-           (taint.key == profile_.not_ready_taint || taint.key == profile_.unreachable_taint);
+           (taint.key == profile_.facts.not_ready_taint || taint.key == profile_.facts.unreachable_taint);
   });
 }
 

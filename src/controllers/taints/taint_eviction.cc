@@ -58,7 +58,7 @@ void TaintEvictionController::start(Now now) {
   if (order_) order_->start();
   for (const auto& [name, node] : shared_.nodes.cache().all()) {
     if (lifecycle::no_execute_taints(node->spec.taints).empty()) continue;
-    if (options_.profile.keep_taints_of_failing && has_health_taint(*node)) {
+    if (options_.profile.remedies.keep_taints_of_failing && has_health_taint(*node)) {
       held_.insert(name);
     } else {
       evaluate_as_before(*node, now);
@@ -71,8 +71,8 @@ void TaintEvictionController::start(Now now) {
 
 bool TaintEvictionController::has_health_taint(const api::Node& node) const {
   return std::ranges::any_of(node.spec.taints, [this](const api::Taint& taint) {
-    return taint.effect == api::kNoExecute &&
-           (taint.key == options_.profile.not_ready_taint || taint.key == options_.profile.unreachable_taint);
+    return taint.effect == api::kNoExecute && (taint.key == options_.profile.facts.not_ready_taint ||
+                                               taint.key == options_.profile.facts.unreachable_taint);
   });
 }
 
@@ -91,7 +91,7 @@ void TaintEvictionController::evaluate_as_before(const api::Node& node, Now now)
     if (!taint.time_added) return evaluate_node(node, now);
     tainted = tainted ? std::max(*tainted, *taint.time_added) : *taint.time_added;
   }
-  if (!tainted || !options_.profile.keep_taints_of_failing) return evaluate_node(node, now);
+  if (!tainted || !options_.profile.remedies.keep_taints_of_failing) return evaluate_node(node, now);
   carry_out(evictions_.on_node(node.metadata.name, std::move(taints), {}, now), now);
   for (const PodPtr& pod : pods_by_node_.on(node.metadata.name)) {
     const WallTime since = std::max(*tainted, pod->metadata.creation_timestamp.value_or(*tainted));
@@ -188,7 +188,7 @@ bool TaintEvictionController::holds(const PodPtr& pod, Now now) {
   const NodePtr node = shared_.nodes.cache().find(pod->spec.node_name);
   const lifecycle::Act act{
       lifecycle::ActKind::kDeletePod,
-      node ? lifecycle::zone_key(node->metadata.labels, options_.profile.zone_labels) : std::string(),
+      node ? lifecycle::zone_key(node->metadata.labels, options_.profile.facts.zone_labels) : std::string(),
       api::controller_text(pod->metadata)};
   const auto again = gate_.ask(act, subject_of(pod->key()), now);
   if (again) evictions_.postpone(pod->key(), *again, now);
@@ -199,7 +199,7 @@ bool TaintEvictionController::holds(const PodPtr& pod, Now now) {
 bool TaintEvictionController::waits_for_replacement(const PodPtr& pod, Now now) {
   if (!order_->is_asked(*pod)) {
     const NodePtr node = shared_.nodes.cache().find(pod->spec.node_name);
-    const std::string zone = node ? lifecycle::zone_key(node->metadata.labels, options_.profile.zone_labels) : "";
+    const std::string zone = node ? lifecycle::zone_key(node->metadata.labels, options_.profile.facts.zone_labels) : "";
     if (const auto held = gate_.brakes().hold_in(zone, now)) {
       postpone(*pod, *held, now);
       return true;
@@ -257,7 +257,7 @@ void TaintEvictionController::postpone_until(Instant again, const api::Pod& pod,
 
 void TaintEvictionController::remove(const PodPtr& pod, Now now) {
   const TaintDeletion::Options options{.respects_budgets = options_.respect_budgets,
-                                       .sets_condition = options_.profile.disruption_target_condition,
+                                       .sets_condition = options_.profile.facts.disruption_target_condition,
                                        .attempts_max = options_.attempts_max,
                                        .attempt_wait = options_.attempt_wait};
   const auto done = [this, ordered = now.mono](const PodPtr& removed, TaintDeletionEnd end,

@@ -29,10 +29,10 @@ HealthRecord::Ready recorded(const api::NodeCondition& condition) {
 
 std::vector<std::string_view> monitored_conditions(const Profile& profile) {
   std::vector<std::string_view> types{kReady};
-  if (profile.out_of_disk) types.push_back("OutOfDisk");
+  if (profile.facts.out_of_disk) types.push_back("OutOfDisk");
   types.push_back("MemoryPressure");
   types.push_back("DiskPressure");
-  if (profile.pid_pressure) types.push_back("PIDPressure");
+  if (profile.facts.pid_pressure) types.push_back("PIDPressure");
   return types;
 }
 
@@ -62,7 +62,7 @@ void observe_status(const api::Node& node, const api::NodeCondition* ready, std:
                     const Profile& profile, Now now) {
   if (ready == nullptr) {
     const Instant created = creation_instant(node, now);
-    if (!record || profile.never_posted_overwrites_record) {
+    if (!record || profile.facts.never_posted_overwrites_record) {
       record = HealthRecord{.probe = created, .transition = created};
     }
     record->ready.reset();
@@ -83,7 +83,7 @@ void observe_lease(const api::Lease* lease, WallTime remembered, HealthRecord& r
   record.lease_seen = lease != nullptr ? lease->renew_time : std::nullopt;
   if (lease == nullptr) return;
   const WallTime renewed = lease->renew_time.value_or(kNeverRenewed);
-  if (profile.lease_may_step_back ? remembered == renewed : remembered >= renewed) return;
+  if (profile.remedies.lease_may_step_back ? remembered == renewed : remembered >= renewed) return;
   record.lease_renewed = renewed;
   record.probe = now.mono;
 }
@@ -121,7 +121,7 @@ Assessment assess_node_health(const api::Node& node, const api::Lease* lease, st
   // counts as fresh once.
   const WallTime remembered = record && record->lease_renewed ? *record->lease_renewed : kNoLease;
   observe_status(node, ready, record, profile, now);
-  if (profile.leases) observe_lease(lease, remembered, *record, profile, now);
+  if (profile.facts.leases) observe_lease(lease, remembered, *record, profile, now);
 
   Assessment result;
   result.posted = ready != nullptr;
@@ -133,13 +133,13 @@ Assessment assess_node_health(const api::Node& node, const api::Lease* lease, st
   if (!result.silent) return result;
   const bool changes_ready = ready == nullptr || ready->status != "Unknown";
   if (changes_ready) result.write = silent_conditions(node, profile, now);
-  const bool hidden = ready == nullptr && profile.never_posted_hides_current;
+  const bool hidden = ready == nullptr && profile.facts.never_posted_hides_current;
   if (!hidden) result.current = Readiness::kUnknown;
   return result;
 }
 
 bool is_settled(const HealthRecord& record, const api::Lease* lease, const Profile& profile) {
-  if (!profile.leases || lease == nullptr) return true;
+  if (!profile.facts.leases || lease == nullptr) return true;
   return record.lease_renewed.value_or(kNoLease) >= lease->renew_time.value_or(kNeverRenewed);
 }
 

@@ -67,25 +67,26 @@ void NodeMonitor::touch(std::string_view name) {
 NodeMonitor::Zone* NodeMonitor::find_zone(const api::Node& node) {
   const NodeRecords::Entry* entry = find_entry(node.metadata.name);
   if (entry != nullptr && entry->zone != nullptr) return zones_.find(*entry->zone);
-  return zones_.find(zone_key(node.metadata.labels, profile_.zone_labels));
+  return zones_.find(zone_key(node.metadata.labels, profile_.facts.zone_labels));
 }
 
 /// Updates the parts of the entry that depend on the node object alone.
 void NodeMonitor::refresh(const api::Node& node, NodeRecords::Entry& entry) {
-  const std::string key = zone_key(node.metadata.labels, profile_.zone_labels);
+  const std::string key = zone_key(node.metadata.labels, profile_.facts.zone_labels);
   if (entry.zone == nullptr || *entry.zone != key) {
     uncount(entry);
     const std::string* joined = zones_.join(key);
     if (entry.zone != nullptr) zones_.release(*entry.zone);
     entry.zone = joined;
   }
-  entry.excluded = is_excluded_from_zone(node.metadata, profile_.zone_exclusion);
-  entry.tainted = has_no_execute(node, profile_.not_ready_taint) || has_no_execute(node, profile_.unreachable_taint);
+  entry.excluded = is_excluded_from_zone(node.metadata, profile_.facts.zone_exclusion);
+  entry.tainted =
+      has_no_execute(node, profile_.facts.not_ready_taint) || has_no_execute(node, profile_.facts.unreachable_taint);
 }
 
 NodeMonitor::Zone& NodeMonitor::find_or_open_zone(const api::Node& node, Now now) {
   Zone* zone = find_zone(node);
-  return zone != nullptr ? *zone : zones_.open(zone_key(node.metadata.labels, profile_.zone_labels), now);
+  return zone != nullptr ? *zone : zones_.open(zone_key(node.metadata.labels, profile_.facts.zone_labels), now);
 }
 
 /// True if nothing changes for this node until it has an event or falls silent.
@@ -118,8 +119,8 @@ void NodeMonitor::forget(Id id, Opening& opening) {
 
 /// The entry of an existing node, cleared if it belonged to an earlier node of the name.
 NodeMonitor::Id NodeMonitor::renew(Id id, const api::Node& node, Opening& opening) {
-  const bool recreated =
-      records_[id].known && profile_.drop_record_of_deleted && records_[id].uid_hash != fnv1a64(node.metadata.uid);
+  const bool recreated = records_[id].known && profile_.remedies.drop_record_of_deleted &&
+                         records_[id].uid_hash != fnv1a64(node.metadata.uid);
   if (recreated) {
     forget(id, opening);
     records_.erase(id);
@@ -138,10 +139,10 @@ void NodeMonitor::register_node(const api::Node& node, Opening& opening, Now now
   entry.uid_hash = fnv1a64(node.metadata.uid);
   if (profile_.mode == EvictionMode::kLegacy) {
     cancel_eviction(node);
-  } else if (!profile_.keep_taints_of_failing) {
+  } else if (!profile_.remedies.keep_taints_of_failing) {
     opening.untaint.push_back(&node);
   }
-  if (profile_.remark_pods_at_start && readiness_of(node) != Readiness::kTrue) entry.mark_pods_again = true;
+  if (profile_.remedies.remark_pods_at_start && readiness_of(node) != Readiness::kTrue) entry.mark_pods_again = true;
 }
 
 NodeMonitor::Opening NodeMonitor::begin_pass(const Find& find, Now now) {
@@ -160,7 +161,7 @@ NodeMonitor::Opening NodeMonitor::begin_pass(const Find& find, Now now) {
       agenda.erase(std::prev(next));
       if (records_[id].known) {
         forget(id, opening);
-        if (profile_.drop_record_of_deleted) gone.push_back(id);
+        if (profile_.remedies.drop_record_of_deleted) gone.push_back(id);
       } else if (records_.record(id)) {
         records_[id].touched = false;
       } else {
@@ -174,7 +175,7 @@ NodeMonitor::Opening NodeMonitor::begin_pass(const Find& find, Now now) {
     if (!entry.known) opening.added.push_back(node);
   }
   for (const Id id : gone) records_.erase(id);
-  if (profile_.zone_of_known_nodes) zones_.reopen(now);
+  if (profile_.facts.zone_of_known_nodes) zones_.reopen(now);
   for (const api::Node* node : opening.added) register_node(*node, opening, now);
   return opening;
 }
@@ -218,11 +219,11 @@ TaintAction NodeMonitor::queue_for_tainting(const api::Node& node, std::string_v
   if (has_no_execute(node, opposite)) return swap;  // at once: the node is tainted already
   RateLimitedQueue& queue = find_or_open_zone(node, now).queue;
   const bool tainted = has_no_execute(node, wanted);
-  if (tainted && profile_.keep_taints_of_failing) {
+  if (tainted && profile_.remedies.keep_taints_of_failing) {
     queue.remove(node.metadata.name);
     return TaintAction::kNone;
   }
-  if (!tainted && profile_.requeue_every_pass) {
+  if (!tainted && profile_.facts.requeue_every_pass) {
     queue.requeue(node.metadata.name, node.metadata.uid, now.mono);
   } else {
     queue.add(node.metadata.name, node.metadata.uid, now.mono);
@@ -232,20 +233,21 @@ TaintAction NodeMonitor::queue_for_tainting(const api::Node& node, std::string_v
 
 TaintAction NodeMonitor::decide_taint(const api::Node& node, const Assessment& assessment, Now now) {
   if (!assessment.current) return TaintAction::kNone;
-  const Readiness readiness = profile_.decide_on_current ? *assessment.current : *assessment.observed;
-  if (master_disruption_ && profile_.sweep_while_disrupted && readiness != Readiness::kTrue) return TaintAction::kNone;
+  const Readiness readiness = profile_.remedies.decide_on_current ? *assessment.current : *assessment.observed;
+  if (master_disruption_ && profile_.remedies.sweep_while_disrupted && readiness != Readiness::kTrue)
+    return TaintAction::kNone;
   switch (taint_action_for(readiness)) {
     case TaintAction::kBecomeNotReady:
-      return queue_for_tainting(node, profile_.not_ready_taint, profile_.unreachable_taint,
+      return queue_for_tainting(node, profile_.facts.not_ready_taint, profile_.facts.unreachable_taint,
                                 TaintAction::kBecomeNotReady, now);
     case TaintAction::kBecomeUnreachable:
-      return queue_for_tainting(node, profile_.unreachable_taint, profile_.not_ready_taint,
+      return queue_for_tainting(node, profile_.facts.unreachable_taint, profile_.facts.not_ready_taint,
                                 TaintAction::kBecomeUnreachable, now);
     case TaintAction::kRemoveBoth: {
       const Zone* zone = find_zone(node);
       const bool waits = zone != nullptr && zone->queue.knows(node.metadata.name);
-      const bool tainted =
-          has_no_execute(node, profile_.not_ready_taint) || has_no_execute(node, profile_.unreachable_taint);
+      const bool tainted = has_no_execute(node, profile_.facts.not_ready_taint) ||
+                           has_no_execute(node, profile_.facts.unreachable_taint);
       return waits || tainted ? TaintAction::kRemoveBoth : TaintAction::kNone;
     }
     case TaintAction::kNone:
@@ -274,7 +276,7 @@ NodeMonitor::PodEviction NodeMonitor::decide_eviction(const api::Node& node, Rea
   if (!record) return PodEviction::kNone;
   const Instant since = readiness == Readiness::kFalse ? record->transition : record->probe;
   if (now.mono <= since + config_.pod_eviction_timeout) return PodEviction::kNone;
-  if (profile_.eviction_status_per_node) {
+  if (profile_.facts.eviction_status_per_node) {
     if (NodeRecords::Entry* entry = find_entry(node.metadata.name); entry != nullptr && entry->known) {
       if (entry->eviction == EvictionStatus::kEvicted) return PodEviction::kDeleteAgain;
       entry->eviction = EvictionStatus::kToBeEvicted;
@@ -315,13 +317,13 @@ NodeMonitor::PodMarking NodeMonitor::decide_marking(const api::Node& node, const
 }
 
 void NodeMonitor::pods_unknown(const api::Node& node, const Assessment& assessment) {
-  if (!profile_.mark_pods_retry) return;
+  if (!profile_.facts.mark_pods_retry) return;
   if (assessment.current == Readiness::kTrue || assessment.observed != Readiness::kTrue) return;
   pods_marked(node.metadata.name, false);
 }
 
 void NodeMonitor::pods_marked(std::string_view node, bool all) {
-  if (NodeRecords::Entry* entry = find_entry(node)) entry->mark_pods_again = !all && profile_.mark_pods_retry;
+  if (NodeRecords::Entry* entry = find_entry(node)) entry->mark_pods_again = !all && profile_.facts.mark_pods_retry;
 }
 
 NodeMonitor::Verdict NodeMonitor::finish_pass(Now now) {
@@ -332,7 +334,8 @@ NodeMonitor::Verdict NodeMonitor::finish_pass(Now now) {
   }
   Verdict verdict{zones_.evaluate(now)};
   master_disruption_ = verdict.master_disruption;
-  const bool disrupts = verdict.entered_master_disruption || (master_disruption_ && profile_.sweep_while_disrupted);
+  const bool disrupts =
+      verdict.entered_master_disruption || (master_disruption_ && profile_.remedies.sweep_while_disrupted);
   verdict.sweep = disrupts && profile_.mode == EvictionMode::kTaint;
   if (verdict.entered_master_disruption && profile_.mode == EvictionMode::kLegacy) cancel_all_evictions();
   if (verdict.left_master_disruption) records_.restart_all(now.mono);

@@ -69,11 +69,11 @@ void TaintEvictions::evaluate(const api::Pod& pod, std::span<const api::Taint> t
     return;
   }
   if (tolerated.kind == Toleration::Kind::kForever) {
-    if (profile_.forever_toleration_cancels_timer) cancel(key, orders);
+    if (profile_.facts.forever_toleration_cancels_timer) cancel(key, orders);
     return;
   }
   const EvictionSchedule::Timer* armed = schedule_.find(key);
-  if (profile_.timers_follow_tolerations) {
+  if (profile_.remedies.timers_follow_tolerations) {
     const Instant created = armed != nullptr ? armed->created : std::min(since.value_or(now.mono), now.mono);
     return arm(key, created, created + tolerated.wait, now, at_once);
   }
@@ -134,7 +134,7 @@ void TaintEvictions::on_evicted(const api::PodKey& pod, bool deleted, Now now) {
   const auto it = attempts_.find(pod);
   if (it == attempts_.end()) return;  // cancelled meanwhile
   if (deleted) return;
-  if (!profile_.retry_failed_deletions) {
+  if (!profile_.remedies.retry_failed_deletions) {
     attempts_.erase(it);
     return;
   }

@@ -13,13 +13,13 @@ ZoneTable::Zone* ZoneTable::find(std::string_view key) {
 
 ZoneTable::Zone& ZoneTable::open(const std::string& key, Now now) {
   const auto it = zones_.find(key);
-  if (it != zones_.end() && (it->second.state || profile_.keep_queue_while_nodes_exist)) {
+  if (it != zones_.end() && (it->second.state || profile_.remedies.keep_queue_while_nodes_exist)) {
     if (!it->second.state) it->second.state = ZoneState::kInitial;
     return it->second;
   }
   Zone fresh{ZoneState::kInitial, it == zones_.end() ? ZoneCounts{} : it->second.counts,
-             RateLimitedQueue(
-                 RateLimiter(profile_.bucket, config_.node_eviction_rate, 1, now.mono, profile_.stopped_limiter))};
+             RateLimitedQueue(RateLimiter(profile_.facts.bucket, config_.node_eviction_rate, 1, now.mono,
+                                          profile_.remedies.stopped_limiter))};
   return zones_.insert_or_assign(key, std::move(fresh)).first->second;
 }
 
@@ -50,7 +50,7 @@ bool ZoneTable::drop_vanished() {
     Zone& zone = it->second;
     if (zone.counts.size() > 0) {
       all_were_disrupted = all_were_disrupted && zone.state == ZoneState::kFullDisruption;
-    } else if (!profile_.keep_queue_while_nodes_exist) {
+    } else if (!profile_.remedies.keep_queue_while_nodes_exist) {
       zone.state.reset();
     } else if (!nodes_.contains(it->first)) {
       it = zones_.erase(it);
@@ -97,7 +97,7 @@ ZoneTable::Evaluation ZoneTable::evaluate(Now now) {
   for (auto& [key, zone] : zones_) {
     const auto state = states.find(key);
     if (state == states.end()) continue;
-    if (evaluation.left_master_disruption && profile_.clear_queues_on_leaving) zone.queue.clear();
+    if (evaluation.left_master_disruption && profile_.remedies.clear_queues_on_leaving) zone.queue.clear();
     if (evaluation.left_master_disruption || zone.state != state->second)
       apply(key, zone, state->second, evaluation, now);
   }

@@ -2,6 +2,7 @@
 #include "policy/lifecycle/node_monitor.h"
 
 #include "policy/lifecycle/condition_taints.h"
+#include "policy/lifecycle/lines/kubernetes_line.h"
 #include "policy/lifecycle/taint_eviction.h"
 
 #include <fmt/format.h>
@@ -277,8 +278,8 @@ TEST_F(Monitor, TheReasonCarriesTheNumbers) {
 
 /// As Kubernetes since 1.33; before, an armed timer was not changed.
 TEST(TaintEvictions, TimersFollowTheTolerations) {  // T14
-  EXPECT_FALSE(upstream_profile(Line::kV1_29, EvictionMode::kTaint).timers_follow_tolerations);
-  EXPECT_TRUE(upstream_profile(Line::kV1_34, EvictionMode::kTaint).timers_follow_tolerations);
+  EXPECT_FALSE(upstream_profile(Line::kV1_29, EvictionMode::kTaint).remedies.timers_follow_tolerations);
+  EXPECT_TRUE(upstream_profile(Line::kV1_34, EvictionMode::kTaint).remedies.timers_follow_tolerations);
   TaintEvictions evictions{Profile{}};
   api::Pod pod;
   pod.metadata.ns = "default";

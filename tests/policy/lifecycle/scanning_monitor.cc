@@ -31,8 +31,8 @@ void ScanningMonitor::refresh(const api::Node& node, Memory& memory) const {
   const std::string& version = node.metadata.resource_version;
   if (!version.empty() && version == memory.resource_version) return;
   memory.resource_version = version;
-  memory.zone = zone_key(node.metadata.labels, profile_.zone_labels);
-  memory.excluded = is_excluded_from_zone(node.metadata, profile_.zone_exclusion);
+  memory.zone = zone_key(node.metadata.labels, profile_.facts.zone_labels);
+  memory.excluded = is_excluded_from_zone(node.metadata, profile_.facts.zone_exclusion);
 }
 
 ScanningMonitor::Memory& ScanningMonitor::memory_of(const api::Node& node) {
@@ -50,14 +50,14 @@ bool ScanningMonitor::knows(std::string_view node) const {
 /// A zone without a state starts over: Initial, and a queue of its own behind a full bucket.
 ScanningMonitor::Zone& ScanningMonitor::open_zone(const std::string& key, Now now) {
   const auto it = zones_.find(key);
-  if (it != zones_.end() && (it->second.state || profile_.keep_queue_while_nodes_exist)) {
+  if (it != zones_.end() && (it->second.state || profile_.remedies.keep_queue_while_nodes_exist)) {
     if (!it->second.state) it->second.state = ZoneState::kInitial;
     return it->second;
   }
   Zone fresh{ZoneState::kInitial,
              {},
-             RateLimitedQueue(RateLimiter(profile_.bucket, config_.zones.node_eviction_rate, 1, now.mono,
-                                          profile_.stopped_limiter))};
+             RateLimitedQueue(RateLimiter(profile_.facts.bucket, config_.zones.node_eviction_rate, 1, now.mono,
+                                          profile_.remedies.stopped_limiter))};
   return zones_.insert_or_assign(key, std::move(fresh)).first->second;
 }
 
@@ -75,7 +75,7 @@ RateLimitedQueue* ScanningMonitor::find_queue(const api::Node& node) {
 /// Moves on to the next entry.
 void ScanningMonitor::forget(MemoryMap::iterator& entry) {
   mark_pods_again_.erase(entry->first);
-  if (profile_.drop_record_of_deleted) {
+  if (profile_.remedies.drop_record_of_deleted) {
     if (cursor_ == entry) cursor_ = nodes_.end();
     entry = nodes_.erase(entry);
   } else {
@@ -104,8 +104,8 @@ ScanningMonitor::Opening ScanningMonitor::begin_pass(Snapshot snapshot, Now now)
     const std::string& name = node->metadata.name;
     drop_before(&name);
     const bool present = entry != nodes_.end() && entry->first == name;
-    const bool recreated =
-        present && entry->second.known && profile_.drop_record_of_deleted && entry->second.uid != node->metadata.uid;
+    const bool recreated = present && entry->second.known && profile_.remedies.drop_record_of_deleted &&
+                           entry->second.uid != node->metadata.uid;
     if (recreated) {
       opening.deleted.push_back(name);
       forget(entry);
@@ -115,7 +115,7 @@ ScanningMonitor::Opening ScanningMonitor::begin_pass(Snapshot snapshot, Now now)
     refresh(*node, memory);
     if (!memory.known) {
       opening.added.push_back(node);
-    } else if (profile_.zone_of_known_nodes) {
+    } else if (profile_.facts.zone_of_known_nodes) {
       open_zone(memory.zone, now);
     }
     ++entry;
@@ -128,10 +128,10 @@ ScanningMonitor::Opening ScanningMonitor::begin_pass(Snapshot snapshot, Now now)
     memory.uid = node->metadata.uid;
     if (profile_.mode == EvictionMode::kLegacy) {
       cancel_eviction(*node);
-    } else if (!profile_.keep_taints_of_failing) {
+    } else if (!profile_.remedies.keep_taints_of_failing) {
       opening.untaint.push_back(node);
     }
-    if (profile_.remark_pods_at_start && readiness_of(*node) != Readiness::kTrue) {
+    if (profile_.remedies.remark_pods_at_start && readiness_of(*node) != Readiness::kTrue) {
       mark_pods_again_.insert(node->metadata.name);
     }
   }
@@ -161,31 +161,32 @@ TaintAction ScanningMonitor::queue_for_tainting(const api::Node& node, std::stri
   if (has_no_execute(node, opposite)) return swap;  // at once: the node is tainted already
   RateLimitedQueue& queue = find_or_open_zone(node, now).queue;
   const bool tainted = has_no_execute(node, wanted);
-  if (tainted && profile_.keep_taints_of_failing) {
+  if (tainted && profile_.remedies.keep_taints_of_failing) {
     queue.remove(node.metadata.name);
     return TaintAction::kNone;
   }
-  if (!tainted && profile_.requeue_every_pass) queue.remove(node.metadata.name);
+  if (!tainted && profile_.facts.requeue_every_pass) queue.remove(node.metadata.name);
   queue.add(node.metadata.name, node.metadata.uid, now.mono);
   return TaintAction::kNone;
 }
 
 TaintAction ScanningMonitor::decide_taint(const api::Node& node, const Assessment& assessment, Now now) {
   if (!assessment.current) return TaintAction::kNone;
-  const Readiness readiness = profile_.decide_on_current ? *assessment.current : *assessment.observed;
-  if (master_disruption_ && profile_.sweep_while_disrupted && readiness != Readiness::kTrue) return TaintAction::kNone;
+  const Readiness readiness = profile_.remedies.decide_on_current ? *assessment.current : *assessment.observed;
+  if (master_disruption_ && profile_.remedies.sweep_while_disrupted && readiness != Readiness::kTrue)
+    return TaintAction::kNone;
   switch (taint_action_for(readiness)) {
     case TaintAction::kBecomeNotReady:
-      return queue_for_tainting(node, profile_.not_ready_taint, profile_.unreachable_taint,
+      return queue_for_tainting(node, profile_.facts.not_ready_taint, profile_.facts.unreachable_taint,
                                 TaintAction::kBecomeNotReady, now);
     case TaintAction::kBecomeUnreachable:
-      return queue_for_tainting(node, profile_.unreachable_taint, profile_.not_ready_taint,
+      return queue_for_tainting(node, profile_.facts.unreachable_taint, profile_.facts.not_ready_taint,
                                 TaintAction::kBecomeUnreachable, now);
     case TaintAction::kRemoveBoth: {
       const RateLimitedQueue* queue = find_queue(node);
       const bool waits = queue != nullptr && queue->knows(node.metadata.name);
-      const bool tainted =
-          has_no_execute(node, profile_.not_ready_taint) || has_no_execute(node, profile_.unreachable_taint);
+      const bool tainted = has_no_execute(node, profile_.facts.not_ready_taint) ||
+                           has_no_execute(node, profile_.facts.unreachable_taint);
       return waits || tainted ? TaintAction::kRemoveBoth : TaintAction::kNone;
     }
     case TaintAction::kNone:
@@ -215,7 +216,7 @@ ScanningMonitor::PodEviction ScanningMonitor::decide_eviction(const api::Node& n
   if (record == nullptr) return PodEviction::kNone;
   const Instant since = readiness == Readiness::kFalse ? record->transition : record->probe;
   if (now.mono <= since + config_.pod_eviction_timeout) return PodEviction::kNone;
-  if (profile_.eviction_status_per_node) {
+  if (profile_.facts.eviction_status_per_node) {
     Memory& memory = memory_of(node);
     if (memory.known) {
       if (memory.eviction == EvictionStatus::kEvicted) return PodEviction::kDeleteAgain;
@@ -246,14 +247,14 @@ ScanningMonitor::PodMarking ScanningMonitor::decide_marking(const api::Node& nod
 }
 
 void ScanningMonitor::pods_unknown(const api::Node& node, const Assessment& assessment) {
-  if (!profile_.mark_pods_retry) return;
+  if (!profile_.facts.mark_pods_retry) return;
   if (assessment.current != Readiness::kTrue && assessment.observed == Readiness::kTrue) {
     mark_pods_again_.insert(node.metadata.name);
   }
 }
 
 void ScanningMonitor::pods_marked(std::string_view node, bool all) {
-  if (all || !profile_.mark_pods_retry) {
+  if (all || !profile_.facts.mark_pods_retry) {
     if (const auto it = mark_pods_again_.find(node); it != mark_pods_again_.end()) mark_pods_again_.erase(it);
   } else {
     mark_pods_again_.emplace(node);
@@ -264,7 +265,7 @@ void ScanningMonitor::pods_marked(std::string_view node, bool all) {
 /// full disruption.
 bool ScanningMonitor::drop_vanished_zones(Snapshot snapshot) {
   std::set<std::string_view> in_use;
-  if (profile_.keep_queue_while_nodes_exist) {
+  if (profile_.remedies.keep_queue_while_nodes_exist) {
     for (const api::Node* node : snapshot) {
       const std::string& zone = memory_of(*node).zone;
       if (!in_use.contains(zone)) in_use.insert(zone);
@@ -275,7 +276,7 @@ bool ScanningMonitor::drop_vanished_zones(Snapshot snapshot) {
     Zone& zone = it->second;
     if (zone.counts.size() > 0) {
       all_were_disrupted = all_were_disrupted && zone.state == ZoneState::kFullDisruption;
-    } else if (!profile_.keep_queue_while_nodes_exist) {
+    } else if (!profile_.remedies.keep_queue_while_nodes_exist) {
       zone.state.reset();
     } else if (!in_use.contains(it->first)) {
       it = zones_.erase(it);
@@ -310,7 +311,8 @@ ScanningMonitor::Verdict ScanningMonitor::finish_pass(Snapshot snapshot, Now now
   verdict.left_master_disruption = !all_disrupted && all_were_disrupted;
   master_disruption_ = verdict.master_disruption;
 
-  const bool sweep = verdict.entered_master_disruption || (verdict.master_disruption && profile_.sweep_while_disrupted);
+  const bool sweep =
+      verdict.entered_master_disruption || (verdict.master_disruption && profile_.remedies.sweep_while_disrupted);
   if (sweep && profile_.mode == EvictionMode::kTaint) verdict.untaint.assign(snapshot.begin(), snapshot.end());
   if (verdict.entered_master_disruption) {
     if (profile_.mode == EvictionMode::kLegacy) {
@@ -336,7 +338,7 @@ ScanningMonitor::Verdict ScanningMonitor::finish_pass(Snapshot snapshot, Now now
   for (auto& [key, zone] : zones_) {
     const auto state = states.find(key);
     if (state == states.end()) continue;
-    if (verdict.left_master_disruption && profile_.clear_queues_on_leaving) zone.queue.clear();
+    if (verdict.left_master_disruption && profile_.remedies.clear_queues_on_leaving) zone.queue.clear();
     if (verdict.left_master_disruption || zone.state != state->second) {
       apply_state(key, zone, state->second, verdict, now);
     }

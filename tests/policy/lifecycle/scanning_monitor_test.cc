@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "policy/lifecycle/condition_taints.h"
+#include "policy/lifecycle/lines/kubernetes_line.h"
 #include "policy/lifecycle/node_monitor.h"
 
 #include <fmt/format.h>
@@ -105,7 +106,7 @@ class Pair {
   void renew(const std::string& name) {
     api::Lease& lease = leases_[name];
     lease.renew_time = now_.wall;
-    if (profile_.detect_at_deadline && profile_.leases && some_.knows(name) && all_.knows(name)) {
+    if (profile_.remedies.detect_at_deadline && profile_.facts.leases && some_.knows(name) && all_.knows(name)) {
       all_.assess(nodes_.at(name), &lease, now_);
       some_.assess(nodes_.at(name), &lease, now_);
     } else {
@@ -272,7 +273,7 @@ class Pair {
   void untaint(const std::string& name) {
     if (!often()) return;
     api::Node& node = nodes_.at(name);
-    for (const std::string_view key : {profile_.not_ready_taint, profile_.unreachable_taint}) {
+    for (const std::string_view key : {profile_.facts.not_ready_taint, profile_.facts.unreachable_taint}) {
       if (erase_taint(node.spec.taints, {std::string(key), {}, std::string(api::kNoExecute), {}})) some_.touch(name);
     }
     all_.dequeue(node);
@@ -281,8 +282,8 @@ class Pair {
 
   bool taint(const std::string& name, TaintAction action) {
     const bool not_ready = action == TaintAction::kBecomeNotReady;
-    const std::string_view added = not_ready ? profile_.not_ready_taint : profile_.unreachable_taint;
-    const std::string_view removed = not_ready ? profile_.unreachable_taint : profile_.not_ready_taint;
+    const std::string_view added = not_ready ? profile_.facts.not_ready_taint : profile_.facts.unreachable_taint;
+    const std::string_view removed = not_ready ? profile_.facts.unreachable_taint : profile_.facts.not_ready_taint;
     if (!often()) return false;
     api::Node& node = nodes_.at(name);
     put_taint(node.spec.taints, {std::string(added), {}, std::string(api::kNoExecute), {}});
@@ -376,7 +377,7 @@ std::vector<Case> cases() {
   Profile timeout;
   timeout.mode = EvictionMode::kLegacy;
   all.push_back({"spillway_timeout", timeout});
-  for (const Line line : {Line::kV1_7, Line::kV1_19, Line::kV1_29, Line::kV1_34}) {
+  for (const Line line : kLines) {
     std::string name(to_string(line));
     name.replace(name.find('.'), 1, "_");
     all.push_back({name + "_taint", upstream_profile(line, EvictionMode::kTaint)});

@@ -1,4 +1,5 @@
 // vectors/lifecycle/taint_eviction: nodes, taints, pods and tolerations over time, and what is deleted when.
+#include "policy/lifecycle/lines/kubernetes_line.h"
 #include "policy/lifecycle/taint_eviction.h"
 #include "support/vectors.h"
 
