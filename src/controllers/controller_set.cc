@@ -1,5 +1,7 @@
 #include "controllers/controller_set.h"
 
+#include "controllers/node_responses.h"
+
 #include <utility>
 
 namespace spillway::controllers {
@@ -58,7 +60,8 @@ ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telem
       recorder_(recorder_of(options)),
       node_lifecycle_controller_(
           shared(node_events_), [this](const std::string& node) { return std::optional(pods_by_node_.on(node)); },
-          lifecycle_metrics_, gate_, rng.fork("node lifecycle"), watched(options.node_lifecycle, recorder_.get())),
+          lifecycle_metrics_, gate_, rng.fork("node lifecycle"), watched(options.node_lifecycle, recorder_.get()),
+          make_node_response),
       taint_eviction_controller_(shared(taint_events_), pods_by_node_, lifecycle_metrics_, gate_, metrics,
                                  options.taint_eviction),
       replica_set_controller_(shared(replica_set_events_), replica_sets_.cache(), metrics, eviction_mode(options),

@@ -1,5 +1,7 @@
 #include "controllers/driven_controller.h"
 
+#include "controllers/node_responses.h"
+
 #include <utility>
 
 namespace spillway::controllers {
@@ -27,7 +29,7 @@ DrivenController::DrivenController(Options options)
           [this, listed = std::move(options.pods_can_be_listed)](const std::string& node) {
             return listed(node) ? std::optional(pods_by_node_.on(node)) : std::nullopt;
           },
-          metrics_, gate_, Rng(3), options.lifecycle),
+          metrics_, gate_, Rng(3), options.lifecycle, make_node_response),
       cloud_({client_, events_, log_, nodes_, pods_, leases_, replica_sets_, daemon_sets_}, gate_, Rng(4),
              options.cloud) {}
 

@@ -5,7 +5,6 @@
 #include "controllers/nodes/manual_hold.h"
 #include "controllers/shared/paths.h"
 #include "policy/lifecycle/condition_taints.h"
-#include "policy/lifecycle/legacy_eviction.h"
 
 #include <fmt/format.h>
 
@@ -38,7 +37,8 @@ std::string lease_key(const std::string& node) {
 }  // namespace
 
 NodeLifecycleController::NodeLifecycleController(Shared shared, PodsOf pods_of, LifecycleMetrics& metrics,
-                                                 ActGate& gate, Rng rng, Options options)
+                                                 ActGate& gate, Rng rng, Options options,
+                                                 const MakeNodeResponse& make_response)
     : shared_(shared),
       pods_of_(std::move(pods_of)),
       metrics_(metrics),
@@ -55,10 +55,16 @@ NodeLifecycleController::NodeLifecycleController(Shared shared, PodsOf pods_of, 
               options_.profile.remedies.retries_taint_writes ? NodeTaintWriter::Retry::kAll
                                                              : NodeTaintWriter::Retry::kConflicts),
       marker_(shared_, options.profile),
-      evictor_(shared_, options.profile),
       acts_(shared_, gate_, options_.profile, options_.witness),
-      tainter_(shared_, {monitor_, taints_, evictor_, acts_, metrics_}, pods_of_, options_.profile,
-               options_.tainting_period) {
+      response_(make_response({.shared = shared_,
+                               .monitor = monitor_,
+                               .writer = taints_,
+                               .acts = acts_,
+                               .metrics = metrics_,
+                               .pods_of = pods_of_,
+                               .profile = options_.profile,
+                               .tainting_period = options_.tainting_period,
+                               .pod_eviction_timeout = options_.monitor.pod_eviction_timeout})) {
   shared_.nodes.cache().listen(
       {[this](const NodePtr& before, const NodePtr& after, Now now) { on_node(before, after, now); }});
   shared_.leases.cache().listen(
@@ -80,7 +86,7 @@ void NodeLifecycleController::start(Now now) {
     for (const auto& [key, lease] : shared_.leases.cache().all())
       options_.witness->on_lease(lease->metadata.name, *lease, now);
   }
-  tainter_.start(now);
+  response_->start(now);
   for (const auto& [name, node] : shared_.nodes.cache().all()) {
     monitor_.touch(name);
     reconcile(node, now);
@@ -109,10 +115,7 @@ void NodeLifecycleController::begin_pass(Now now) {
                        fmt::format("Node {} event: Removing Node {} from {}", name, name, controller), now);
   }
   log_new_zones();
-  for (const api::Node* node : opening.untaint) {
-    monitor_.dequeue(*node);
-    tainter_.untaint(shared_.nodes.cache().find(node->metadata.name), {}, now);
-  }
+  response_->on_opening(opening, now);
 
   pass_.clear();
   pass_.reserve(opening.due.size());
@@ -246,12 +249,12 @@ void NodeLifecycleController::evaluate_zones(Now now) {
   const NodeMonitor::Verdict verdict = monitor_.finish_pass(now);
   report_verdict(verdict, now);
   if (verdict.left_master_disruption) gate_.brakes().on_storm_over(now);
-  if (verdict.sweep) sweep(now);
+  if (verdict.sweep) response_->on_full_disruption(verdict.entered_master_disruption, present_nodes(), now);
 }
 
 void NodeLifecycleController::end_pass(Now now) {
   metrics_.show_zones(monitor_, now.mono);
-  tainter_.arm(now);
+  response_->arm(now);
   shared_.client.at(next_pass(now), [this](Now then) { begin_pass(then); });
 }
 
@@ -282,12 +285,12 @@ void NodeLifecycleController::follow_statuses(Now now) {
   end_pass(now);
 }
 
-/// No node keeps a taint of ours or its place in a queue.
-void NodeLifecycleController::sweep(Now now) {
+std::vector<NodeLifecycleController::NodePtr> NodeLifecycleController::present_nodes() const {
+  std::vector<NodePtr> nodes;
   for (const Seen& seen : pass_) {
-    if (!seen.present) continue;
-    tainter_.free(seen.node, now);
+    if (seen.present) nodes.push_back(seen.node);
   }
+  return nodes;
 }
 
 Instant NodeLifecycleController::next_pass(Now now) const {
@@ -353,7 +356,7 @@ void NodeLifecycleController::act(const NodePtr& node, const Assessment& assessm
 void NodeLifecycleController::on_status_settled(const NodePtr& node, const Assessment& assessment, Now now) {
   if (statuses_outstanding_.erase(node->metadata.name) == 0) {
     follow_status(node, assessment, now);
-    return tainter_.arm(now);
+    return response_->arm(now);
   }
   Seen& seen = seen_in_pass(node->metadata.name);
   seen.node = node;
@@ -375,7 +378,7 @@ void NodeLifecycleController::follow_status(const NodePtr& node, const Assessmen
     pods = pods_of_(node->metadata.name);
     if (!pods) return monitor_.pods_unknown(*node, assessment);
   }
-  tainter_.decide(node, assessment, pods, now);
+  response_->on_assessed(node, assessment, pods, now);
   mark_pods(node, assessment, pods, now);
 }
 
@@ -387,12 +390,10 @@ void NodeLifecycleController::on_node(const NodePtr& before, const NodePtr& afte
   if (after) reconcile(after, now);
 }
 
-/// Applies the consequences of the node object alone, without any limiter: NoSchedule taints, labels, and the end of
-/// the NoExecute taints as soon as the node is Ready.
+/// Applies the consequences of the node object alone, without any limiter: the response to a node that is Ready again,
+/// NoSchedule taints, labels.
 void NodeLifecycleController::reconcile(const NodePtr& node, Now now) {
-  const bool recovered = !is_legacy() && options_.profile.remedies.untaint_on_node_event &&
-                         tainter_.carries_own_taint(*node) && lifecycle::readiness_of(*node) == Readiness::kTrue;
-  if (recovered && !tainter_.is_tainting(node->metadata.name)) tainter_.free(node, now);
+  response_->on_node(node, now);
   if (!options_.reconcile_nodes) return;
   if (!lifecycle::condition_taint_change(*node).empty()) {
     const auto edit = [uid = node->metadata.uid](api::Node& seen, Now then) {
@@ -422,18 +423,9 @@ void NodeLifecycleController::on_labelled(const std::string& name, const Result<
   shared_.log.warning("node labels were not written", {{"node", name}, {"error", outcome.error().text()}});
 }
 
-/// 1.7: a pod that is being deleted on a kubelet without graceful deletion would stay for ever.
-void NodeLifecycleController::force_on_outdated_kubelet(const PodPtr& pod) {
-  if (!options_.profile.facts.checks_kubelet_version || !pod->metadata.deletion_timestamp) return;
-  const NodePtr node = shared_.nodes.cache().find(pod->spec.node_name);
-  if (!node) return;  // the garbage collection of pods deals with it
-  const std::string& version = node->status.node_info.kubelet_version;
-  if (lifecycle::is_outdated_kubelet(version, lifecycle::kKubeletDeletesGracefully)) evictor_.force(pod);
-}
-
 void NodeLifecycleController::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
   if (!started_ || !after || after->spec.node_name.empty()) return;
-  force_on_outdated_kubelet(after);
+  response_->on_pod(after);
   if (!options_.profile.facts.pod_updates) return;
   if (before && before->spec.node_name == after->spec.node_name && before->metadata.uid == after->metadata.uid) return;
   follow_pod(client::key_of(after->metadata), kPodTries, now);
@@ -455,11 +447,8 @@ void NodeLifecycleController::follow_pod(const client::ObjectKey& key, int tries
     marker_.mark({pod}, end, then);
   };
   const NodePtr node = shared_.nodes.cache().find(pod->spec.node_name);
-  if (!is_legacy() || !node) return mark(true, now);
-  const bool again = monitor_.decide_eviction_of_new_pod(*node, now) == NodeMonitor::PodEviction::kDeleteAgain;
-  tainter_.arm(now);
-  if (!again) return mark(true, now);
-  tainter_.evict(node, {pod}, mark, now);
+  if (!node) return mark(true, now);
+  response_->on_bound(pod, node, mark, now);
 }
 
 void NodeLifecycleController::mark_pods(const NodePtr& node, const Assessment& assessment, const Pods& listed,
@@ -469,11 +458,7 @@ void NodeLifecycleController::mark_pods(const NodePtr& node, const Assessment& a
   if (marking.node_event) {
     acts_.record_event(*node, "NodeNotReady", fmt::format("Node {} status is now: NodeNotReady", name), now);
   }
-  if (!marking.mark) return;
-  const std::string& version = node->status.node_info.kubelet_version;
-  if (options_.profile.facts.checks_kubelet_version &&
-      lifecycle::is_outdated_kubelet(version, lifecycle::kKubeletMarksPods))
-    return;
+  if (!marking.mark || !response_->marks_pods_of(*node)) return;
   const Pods pods = listed ? listed : pods_of_(name);
   if (!pods) return;
   marker_.mark(*pods, [this, name](bool all, Now) { monitor_.pods_marked(name, all); }, now);

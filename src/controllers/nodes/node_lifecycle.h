@@ -1,12 +1,12 @@
 // The node lifecycle controller: notices silent nodes by its own clock, sets their conditions to Unknown, taints them
-// at the rate of their zone, and undoes all of it when they recover. In legacy mode it deletes their pods instead. The
-// decisions are lifecycle::NodeMonitor's; this engine reads the caches, writes to the API server and reports back.
+// at the rate of their zone, and undoes all of it when they recover. The decisions are lifecycle::NodeMonitor's; this
+// engine reads the caches, writes to the API server and reports back. Taints, or the way of an old line to empty failed
+// nodes, are behind node_response.h.
 //
 // The caches report which nodes may have changed. A pass every node_monitor_period: assess those, and the ones that are
 // not well; get the lease of those that seem to have fallen silent (a broken watch must not pass for a dead node);
 // evaluate the zones; then write and decide. The next pass starts a period after the end of this one, or when the next
-// node that is late has been silent for its grace period: then it is noticed within pass_gap_min. Taints are
-// node_tainter.h. Thread: loop.
+// node that is late has been silent for its grace period: then it is noticed within pass_gap_min. Thread: loop.
 // Bounds: one status write and one taint write per node in flight; five attempts each. Source: Kubernetes docs,
 // "Nodes"; KEP-589; spec "Node lifecycle", S3 to S10, S14, S15.
 #pragma once
@@ -15,10 +15,9 @@
 #include "client/event_recorder.h"
 #include "controllers/nodes/lifecycle_witness.h"
 #include "controllers/nodes/node_acts.h"
+#include "controllers/nodes/node_response.h"
 #include "controllers/nodes/node_status_writer.h"
 #include "controllers/nodes/node_taint_writer.h"
-#include "controllers/nodes/node_tainter.h"
-#include "controllers/nodes/pod_evictor.h"
 #include "controllers/nodes/pod_marker.h"
 #include "controllers/shared/act_gate.h"
 #include "controllers/shared/lifecycle_metrics.h"
@@ -55,11 +54,12 @@ class NodeLifecycleController {
     LifecycleWitness* witness = nullptr;
   };
 
-  using Pods = NodeTainter::Pods;
-  using PodsOf = NodeTainter::PodsOf;
+  using Pods = NodeResponse::Pods;
+  using PodsOf = NodeResponse::PodsOf;
 
+  /// `make_response` makes the response to nodes that fail and recover.
   NodeLifecycleController(Shared shared, PodsOf pods_of, LifecycleMetrics& metrics, ActGate& gate, Rng rng,
-                          Options options);
+                          Options options, const MakeNodeResponse& make_response);
   NodeLifecycleController(const NodeLifecycleController&) = delete;
   NodeLifecycleController& operator=(const NodeLifecycleController&) = delete;
 
@@ -90,7 +90,7 @@ class NodeLifecycleController {
   void on_all_assessed(Now now);
   void assess_anew(Seen& seen, const NodePtr& node, Now now);
   void evaluate_zones(Now now);
-  void sweep(Now now);
+  std::vector<NodePtr> present_nodes() const;
   void end_pass(Now now);
   // Writes all statuses; zones are evaluated afterwards, with the results of the writes.
   void write_statuses(Now now);
@@ -107,8 +107,6 @@ class NodeLifecycleController {
   void on_status_abandoned(const std::string& name, Now now);
   void follow_status(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
 
-  bool is_legacy() const { return options_.profile.mode == lifecycle::EvictionMode::kLegacy; }
-
   // Events of the caches.
   void on_node(const NodePtr& before, const NodePtr& after, Now now);
   void reconcile(const NodePtr& node, Now now);
@@ -116,7 +114,6 @@ class NodeLifecycleController {
   void on_lease(const LeasePtr& before, const LeasePtr& after, Now now);
   void on_pod(const PodPtr& before, const PodPtr& after, Now now);
   void follow_pod(const client::ObjectKey& key, int tries, Now now);
-  void force_on_outdated_kubelet(const PodPtr& pod);
   /// `listed`: nullopt if no list was needed so far.
   void mark_pods(const NodePtr& node, const lifecycle::Assessment& assessment, const Pods& listed, Now now);
 
@@ -132,9 +129,8 @@ class NodeLifecycleController {
   NodeStatusWriter statuses_;
   NodeTaintWriter taints_;
   PodMarker marker_;
-  PodEvictor evictor_;
   NodeActs acts_;
-  NodeTainter tainter_;
+  std::unique_ptr<NodeResponse> response_;
   bool started_ = false;
   std::optional<Instant> first_deadline_;                    // among the nodes that were not silent in the last pass
   std::vector<Seen> pass_;                                   // nodes of the pass under way, in name order

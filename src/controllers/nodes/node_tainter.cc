@@ -19,22 +19,39 @@ using lifecycle::TaintAction;
 
 }  // namespace
 
-NodeTainter::NodeTainter(Shared shared, Parts parts, PodsOf pods_of, lifecycle::Profile profile, Duration period)
-    : shared_(shared), parts_(parts), pods_of_(std::move(pods_of)), profile_(profile), period_(period) {}
+NodeTainter::NodeTainter(Parts parts)
+    : parts_(std::move(parts)),
+      beat_(parts_.shared.client, parts_.monitor, parts_.profile.remedies, parts_.tainting_period,
+            [this](const std::string& zone, const QueueBeat::Entry& entry, Now now) {
+              return taint_waiting(zone, entry, now);
+            }) {}
 
-bool NodeTainter::carries_own_taint(const api::Node& node) const {
-  return lifecycle::has_taint(node.spec.taints, profile_.facts.not_ready_taint, api::kNoExecute) ||
-         lifecycle::has_taint(node.spec.taints, profile_.facts.unreachable_taint, api::kNoExecute);
+void NodeTainter::on_opening(const NodeMonitor::Opening& opening, Now now) {
+  if (remedies().keep_taints_of_failing) return;
+  for (const api::Node* node : opening.added) {
+    parts_.monitor.dequeue(*node);
+    untaint(parts_.shared.nodes.cache().find(node->metadata.name), {}, now);
+  }
 }
 
-void NodeTainter::decide(const NodePtr& node, const Assessment& assessment, const Pods& pods, Now now) {
-  if (is_legacy()) {
-    const bool again = parts_.monitor.decide_eviction(*node, assessment, now) == NodeMonitor::PodEviction::kDeleteAgain;
-    if (again && pods) evict(node, *pods, {}, now);
-    return;
-  }
+void NodeTainter::on_full_disruption(bool /*entered*/, const std::vector<NodePtr>& nodes, Now now) {
+  for (const NodePtr& node : nodes) free(node, now);
+}
+
+void NodeTainter::on_node(const NodePtr& node, Now now) {
+  const bool recovered = remedies().untaint_on_node_event && carries_own_taint(*node) &&
+                         lifecycle::readiness_of(*node) == Readiness::kTrue;
+  if (recovered && !tainting_.contains(node->metadata.name)) free(node, now);
+}
+
+bool NodeTainter::carries_own_taint(const api::Node& node) const {
+  return lifecycle::has_taint(node.spec.taints, facts().not_ready_taint, api::kNoExecute) ||
+         lifecycle::has_taint(node.spec.taints, facts().unreachable_taint, api::kNoExecute);
+}
+
+void NodeTainter::on_assessed(const NodePtr& node, const Assessment& assessment, const Pods& /*pods*/, Now now) {
   if (tainting_.contains(node->metadata.name)) return;
-  const bool explains = profile_.remedies.explain_taints && assessment.current != Readiness::kTrue;
+  const bool explains = remedies().explain_taints && assessment.current != Readiness::kTrue;
   const bool was_waiting = explains && find_waiting_zone(*node) != nullptr;
   switch (const TaintAction action = parts_.monitor.decide_taint(*node, assessment, now)) {
     case TaintAction::kRemoveBoth:
@@ -69,7 +86,8 @@ void NodeTainter::explain_waiting(const api::Node& node, Now now) {
        {"state", std::string(lifecycle::to_string(zone->second.state.value_or(lifecycle::ZoneState::kInitial)))},
        {"nodes_per_second", static_cast<double>(rate)},
        {"waiting_nodes", static_cast<std::int64_t>(queue.size())}}};
-  shared_.log.info("node waits to be tainted", {{"node", node.metadata.name}, {"reason", policy::render(reason)}});
+  parts_.shared.log.info("node waits to be tainted",
+                         {{"node", node.metadata.name}, {"reason", policy::render(reason)}});
   parts_.acts.record_event(
       node, "WaitingForTaint",
       fmt::format("Node {} event: waits to be tainted: {}", node.metadata.name, policy::render(reason)), now);
@@ -78,8 +96,8 @@ void NodeTainter::explain_waiting(const api::Node& node, Now now) {
 void NodeTainter::taint(const NodePtr& node, TaintAction action, NodeTaintWriter::Done done, Now now) {
   const std::string& name = node->metadata.name;
   const bool not_ready = action == TaintAction::kBecomeNotReady;
-  const std::string_view added = not_ready ? profile_.facts.not_ready_taint : profile_.facts.unreachable_taint;
-  const std::string_view removed = not_ready ? profile_.facts.unreachable_taint : profile_.facts.not_ready_taint;
+  const std::string_view added = not_ready ? facts().not_ready_taint : facts().unreachable_taint;
+  const std::string_view removed = not_ready ? facts().unreachable_taint : facts().not_ready_taint;
   tainting_.insert(name);
   parts_.acts.record_decision(name, fmt::format("tainted {}", not_ready ? "not-ready" : "unreachable"), {}, now);
   const auto edit = [this, uid = node->metadata.uid, added, removed](api::Node& seen, Now then) {
@@ -87,7 +105,7 @@ void NodeTainter::taint(const NodePtr& node, TaintAction action, NodeTaintWriter
     const std::string effect(api::kNoExecute);
     bool changed = lifecycle::erase_taint(seen.spec.taints, {std::string(removed), {}, effect, {}});
     const bool has = lifecycle::has_taint(seen.spec.taints, added, api::kNoExecute);
-    if (has && profile_.remedies.keep_taints_of_failing) return changed;
+    if (has && remedies().keep_taints_of_failing) return changed;
     const api::Taint taint{std::string(added), {}, effect, std::chrono::floor<seconds>(then.wall)};
     return lifecycle::put_taint(seen.spec.taints, taint) || changed;
   };
@@ -96,8 +114,8 @@ void NodeTainter::taint(const NodePtr& node, TaintAction action, NodeTaintWriter
       [this, node, added, done = std::move(done)](NodeTaintWriter::Outcome outcome, Now then) {
         tainting_.erase(node->metadata.name);
         if (outcome == NodeTaintWriter::Outcome::kWritten) {
-          shared_.log.info("node tainted", {{"node", node->metadata.name}, {"taint", added}});
-          if (profile_.remedies.explain_taints) {
+          parts_.shared.log.info("node tainted", {{"node", node->metadata.name}, {"taint", added}});
+          if (remedies().explain_taints) {
             parts_.acts.record_event(*node, "TaintedNode",
                                      fmt::format("Node {} event: tainted {}:NoExecute", node->metadata.name, added),
                                      then);
@@ -121,9 +139,9 @@ void NodeTainter::untaint(const NodePtr& node, std::function<void()> gone, Now n
   if (!node) return;
   if (carries_own_taint(*node)) parts_.acts.record_decision(node->metadata.name, "untainted", {}, now);
   std::vector<std::string_view> keys;
-  for (const std::string_view key : {profile_.facts.unreachable_taint, profile_.facts.not_ready_taint}) {
+  for (const std::string_view key : {facts().unreachable_taint, facts().not_ready_taint}) {
     const bool seen = lifecycle::has_taint(node->spec.taints, key, api::kNoExecute);
-    if (seen || profile_.remedies.sweep_while_disrupted) keys.push_back(key);
+    if (seen || remedies().sweep_while_disrupted) keys.push_back(key);
   }
   const auto edit = [uid = node->metadata.uid, keys](api::Node& fresh, Now) {
     if (fresh.metadata.uid != uid) return false;
@@ -140,89 +158,13 @@ void NodeTainter::untaint(const NodePtr& node, std::function<void()> gone, Now n
         if (outcome == NodeTaintWriter::Outcome::kFailed) return;  // the next pass tries again
         if (gone) gone();
         if (outcome != NodeTaintWriter::Outcome::kWritten) return;
-        shared_.log.info("node taints removed", {{"node", node->metadata.name}});
-        if (profile_.remedies.explain_taints) {
+        parts_.shared.log.info("node taints removed", {{"node", node->metadata.name}});
+        if (remedies().explain_taints) {
           parts_.acts.record_event(*node, "UntaintedNode",
                                    fmt::format("Node {} event: NoExecute taints removed", node->metadata.name), then);
         }
       },
       now);
-}
-
-void NodeTainter::arm(Now now) {
-  if (timer_) return;
-  const bool may_pass = profile_.remedies.stopped_limiter == lifecycle::RateLimiter::Stopped::kReportsOneBurstAtZero;
-  const bool waiting = std::ranges::any_of(parts_.monitor.zones(), [may_pass](const auto& zone) {
-    return !zone.second.queue.empty() && (may_pass || zone.second.queue.limiter().effective_rate() > 0);
-  });
-  if (!waiting) return;
-  const auto ticks = (now.mono - ticks_from_) / period_ + (now.mono < ticks_from_ ? 0 : 1);
-  const Instant next = ticks_from_ + ticks * period_;
-  timer_ = shared_.client.at(next, [this](Now then) {
-    timer_.reset();
-    tick(then);
-    arm(then);
-  });
-}
-
-/// Retries as soon as the zone's rate allows another node, which may be at once.
-void NodeTainter::retry(const std::string& zone, const Entry& entry, Now now) {
-  parts_.monitor.requeue(zone, entry, Duration::zero(), now);
-  shared_.client.at(now.mono + nanoseconds(1), [this](Now then) {
-    tick(then);
-    arm(then);
-  });
-}
-
-void NodeTainter::tick(Now now) {
-  parts_.monitor.process_queues(now, [this, now](const std::string& zone, const Entry& entry) {
-    return is_legacy() ? evict_waiting(zone, entry, now) : taint_waiting(zone, entry, now);
-  });
-}
-
-void NodeTainter::evict(const NodePtr& node, const std::vector<PodPtr>& pods,
-                        std::function<void(bool all, Now now)> done, Now now) {
-  if (!evicting_.insert(node->metadata.name).second) return;  // the node's pods are being evicted already
-  parts_.evictor.evict(
-      *node, pods,
-      [this, name = node->metadata.name, done = std::move(done)](bool all, Now then) {
-        evicting_.erase(name);
-        if (done) done(all, then);
-      },
-      now);
-}
-
-NodeMonitor::Answer NodeTainter::evict_waiting(const std::string& zone, const Entry& entry, Now now) {
-  if (evicting_.contains(entry.name)) return {};
-  NodePtr node = shared_.nodes.cache().find(entry.name);
-  if (!node) {  // the pods are deleted even if the node does not exist
-    auto gone = std::make_shared<api::Node>();
-    gone->metadata.name = entry.name;
-    node = std::move(gone);
-  }
-  if (const auto again = parts_.acts.ask_gate(lifecycle::ActKind::kTaint, *node, now)) {
-    return {NodeMonitor::Handled::kRetry, *again - now.mono};
-  }
-  evicting_.insert(entry.name);
-  parts_.acts.record_decision(entry.name, "pods evicted", {}, now);
-  const bool counts_first = profile_.facts.counts_before_trying;
-  if (counts_first) parts_.metrics.node_tainted(zone);
-  const auto done = [this, zone, entry, counts_first](bool all, Now then) {
-    evicting_.erase(entry.name);
-    if (all) {
-      parts_.monitor.evicted(entry.name);
-      if (!counts_first) parts_.metrics.node_tainted(zone);
-    } else {
-      retry(zone, entry, then);
-    }
-  };
-  // Called later, not from inside the loop over the queues: an empty node is finished at once.
-  shared_.client.at(now.mono, [this, node, done](Now then) {
-    const Pods pods = pods_of_(node->metadata.name);
-    if (!pods) return done(false, then);
-    parts_.evictor.evict(*node, *pods, done, then);
-  });
-  return {};
 }
 
 /// The Ready condition as this controller knows it: its own Unknown stands until the node says something new, even if
@@ -239,8 +181,8 @@ std::optional<Readiness> NodeTainter::effective_readiness(const api::Node& node)
   return lifecycle::readiness_of(*ready);
 }
 
-NodeMonitor::Answer NodeTainter::taint_waiting(const std::string& zone, const Entry& entry, Now now) {
-  const NodePtr node = shared_.nodes.cache().find(entry.name);
+NodeMonitor::Answer NodeTainter::taint_waiting(const std::string& zone, const QueueBeat::Entry& entry, Now now) {
+  const NodePtr node = parts_.shared.nodes.cache().find(entry.name);
   if (!node || tainting_.contains(entry.name)) return {};
   const std::optional<Readiness> readiness = effective_readiness(*node);
   if (!readiness) return {NodeMonitor::Handled::kRetry, milliseconds(50)};
@@ -248,13 +190,13 @@ NodeMonitor::Answer NodeTainter::taint_waiting(const std::string& zone, const En
   if (const auto again = parts_.acts.ask_gate(lifecycle::ActKind::kTaint, *node, now)) {
     return {NodeMonitor::Handled::kRetry, *again - now.mono};
   }
-  const bool counts_first = profile_.facts.counts_before_trying;
+  const bool counts_first = facts().counts_before_trying;
   if (counts_first) parts_.metrics.node_tainted(zone);
   taint(
       node, lifecycle::taint_action_for(*readiness),
       [this, zone, entry, counts_first](NodeTaintWriter::Outcome outcome, Now then) {
         if (outcome == NodeTaintWriter::Outcome::kFailed) {
-          retry(zone, entry, then);
+          beat_.retry(zone, entry, then);
         } else if (outcome == NodeTaintWriter::Outcome::kWritten && !counts_first) {
           parts_.metrics.node_tainted(zone);
         }

@@ -1,7 +1,7 @@
 #include "controllers/nodes/pod_marker.h"
 
 #include "api/text/time_text.h"
-#include "policy/lifecycle/legacy_eviction.h"
+#include "policy/lifecycle/pod_marking.h"
 
 #include <memory>
 #include <utility>

@@ -91,8 +91,8 @@ NodeMonitor::Zone& NodeMonitor::find_or_open_zone(const api::Node& node, Now now
 
 /// True if nothing changes for this node until it has an event or falls silent.
 bool NodeMonitor::rests(const NodeRecords::Entry& entry) const {
-  if (!entry.known || entry.touched || !entry.quiet || entry.tainted || entry.mark_pods_again) return false;
-  if (entry.eviction != EvictionStatus::kUnmarked) return false;
+  if (!entry.known || entry.touched || !entry.quiet || entry.tainted || entry.mark_pods_again || entry.kept_due)
+    return false;
   if (entry.counted == NodeRecords::Counted::kNot && !entry.excluded) return false;
   const auto zone = zones_.all().find(*entry.zone);
   return zone == zones_.all().end() || !zone->second.queue.knows(entry.name);
@@ -112,8 +112,7 @@ void NodeMonitor::forget(Id id, Opening& opening) {
   uncount(entry);
   if (entry.zone != nullptr) zones_.release(*std::exchange(entry.zone, nullptr));
   records_.retire(id);
-  entry.eviction = EvictionStatus::kUnmarked;
-  entry.mark_pods_again = false;
+  entry.mark_pods_again = entry.kept_due = false;
   entry.touched = entry.quiet = entry.counting = false;
 }
 
@@ -132,16 +131,11 @@ NodeMonitor::Id NodeMonitor::renew(Id id, const api::Node& node, Opening& openin
   return id;
 }
 
-void NodeMonitor::register_node(const api::Node& node, Opening& opening, Now now) {
+void NodeMonitor::register_node(const api::Node& node, Now now) {
   NodeRecords::Entry& entry = *find_entry(node.metadata.name);
   zones_.open(*entry.zone, now);
   entry.known = true;
   entry.uid_hash = fnv1a64(node.metadata.uid);
-  if (profile_.mode == EvictionMode::kLegacy) {
-    cancel_eviction(node);
-  } else if (!profile_.remedies.keep_taints_of_failing) {
-    opening.untaint.push_back(&node);
-  }
   if (profile_.remedies.remark_pods_at_start && readiness_of(node) != Readiness::kTrue) entry.mark_pods_again = true;
 }
 
@@ -176,7 +170,7 @@ NodeMonitor::Opening NodeMonitor::begin_pass(const Find& find, Now now) {
   }
   for (const Id id : gone) records_.erase(id);
   if (profile_.facts.zone_of_known_nodes) zones_.reopen(now);
-  for (const api::Node* node : opening.added) register_node(*node, opening, now);
+  for (const api::Node* node : opening.added) register_node(*node, now);
   return opening;
 }
 
@@ -256,56 +250,6 @@ TaintAction NodeMonitor::decide_taint(const api::Node& node, const Assessment& a
   return TaintAction::kNone;
 }
 
-NodeMonitor::PodEviction NodeMonitor::decide_eviction(const api::Node& node, const Assessment& assessment, Now now) {
-  if (!assessment.current) return PodEviction::kNone;
-  return decide_eviction(node, *assessment.observed, now);
-}
-
-NodeMonitor::PodEviction NodeMonitor::decide_eviction_of_new_pod(const api::Node& node, Now now) {
-  const std::optional<HealthRecord> record = find_record(node.metadata.name);
-  if (!record || !record->ready) return PodEviction::kNone;
-  return decide_eviction(node, record->ready->status, now);
-}
-
-NodeMonitor::PodEviction NodeMonitor::decide_eviction(const api::Node& node, Readiness readiness, Now now) {
-  if (readiness == Readiness::kTrue) {
-    cancel_eviction(node);
-    return PodEviction::kNone;
-  }
-  const std::optional<HealthRecord> record = find_record(node.metadata.name);
-  if (!record) return PodEviction::kNone;
-  const Instant since = readiness == Readiness::kFalse ? record->transition : record->probe;
-  if (now.mono <= since + config_.pod_eviction_timeout) return PodEviction::kNone;
-  if (profile_.facts.eviction_status_per_node) {
-    if (NodeRecords::Entry* entry = find_entry(node.metadata.name); entry != nullptr && entry->known) {
-      if (entry->eviction == EvictionStatus::kEvicted) return PodEviction::kDeleteAgain;
-      entry->eviction = EvictionStatus::kToBeEvicted;
-    }
-  }
-  const bool added = find_or_open_zone(node, now).queue.add(node.metadata.name, node.metadata.uid, now.mono);
-  return added ? PodEviction::kQueued : PodEviction::kNone;
-}
-
-void NodeMonitor::cancel_eviction(const api::Node& node) {
-  if (NodeRecords::Entry* entry = find_entry(node.metadata.name)) entry->eviction = EvictionStatus::kUnmarked;
-  dequeue(node);
-}
-
-/// Every node that is marked or queued is on the agenda, so the other nodes need no visit.
-void NodeMonitor::cancel_all_evictions() {
-  for (const auto& [name, id] : records_.agenda()) {
-    NodeRecords::Entry& entry = records_[id];
-    if (!entry.known) continue;
-    entry.eviction = EvictionStatus::kUnmarked;
-    if (Zone* zone = zones_.find(*entry.zone)) zone->queue.remove(name);
-  }
-}
-
-void NodeMonitor::evicted(std::string_view node) {
-  NodeRecords::Entry* entry = find_entry(node);
-  if (entry != nullptr && entry->known) entry->eviction = EvictionStatus::kEvicted;
-}
-
 NodeMonitor::PodMarking NodeMonitor::decide_marking(const api::Node& node, const Assessment& assessment) {
   NodeRecords::Entry* entry = find_entry(node.metadata.name);
   const bool asked = entry != nullptr && entry->mark_pods_again;
@@ -334,17 +278,31 @@ NodeMonitor::Verdict NodeMonitor::finish_pass(Now now) {
   }
   Verdict verdict{zones_.evaluate(now)};
   master_disruption_ = verdict.master_disruption;
-  const bool disrupts =
-      verdict.entered_master_disruption || (master_disruption_ && profile_.remedies.sweep_while_disrupted);
-  verdict.sweep = disrupts && profile_.mode == EvictionMode::kTaint;
-  if (verdict.entered_master_disruption && profile_.mode == EvictionMode::kLegacy) cancel_all_evictions();
+  verdict.sweep = verdict.entered_master_disruption || (master_disruption_ && profile_.remedies.sweep_while_disrupted);
   if (verdict.left_master_disruption) records_.restart_all(now.mono);
   return verdict;
+}
+
+bool NodeMonitor::enqueue(const api::Node& node, Now now) {
+  return find_or_open_zone(node, now).queue.add(node.metadata.name, node.metadata.uid, now.mono);
 }
 
 bool NodeMonitor::dequeue(const api::Node& node) {
   Zone* zone = find_zone(node);
   return zone != nullptr && zone->queue.remove(node.metadata.name);
+}
+
+/// Every node that waits is on the agenda, so the other nodes need no visit.
+void NodeMonitor::dequeue_all() {
+  for (const auto& [name, id] : records_.agenda()) {
+    const NodeRecords::Entry& entry = records_[id];
+    if (!entry.known) continue;
+    if (Zone* zone = zones_.find(*entry.zone)) zone->queue.remove(name);
+  }
+}
+
+void NodeMonitor::keep_due(std::string_view node, bool keep) {
+  if (NodeRecords::Entry* entry = find_entry(node)) entry->kept_due = keep;
 }
 
 void NodeMonitor::process_queues(

@@ -8,7 +8,7 @@
 // decides the same as one that syncs all nodes, provided that every change of a node or a lease is followed by touch().
 // Thread: any (a value). Bound: one record per node, one zone per zone key in use. Cost of a pass: the nodes that it
 // syncs, and the number of zones. Source: spec "Node lifecycle", S4 to S8; vectors lifecycle/node_health,
-// disruption_traces, legacy_eviction.
+// disruption_traces.
 #pragma once
 
 #include "api/object/lease.h"
@@ -31,7 +31,7 @@ namespace spillway::lifecycle {
 struct MonitorConfig {
   HealthConfig health;
   ZoneConfig zones;
-  Duration pod_eviction_timeout = minutes(5);  // legacy mode
+  Duration pod_eviction_timeout = minutes(5);  // EvictionMode::kLegacy; see lines/timeout_evictions.h
 };
 
 /// The change of a node's NoExecute taints.
@@ -57,18 +57,14 @@ class NodeMonitor {
     std::vector<const api::Node*> due;  // to sync, in name order
     std::vector<const api::Node*> added;
     std::vector<std::string> deleted;
-    /// The nodes of `added` whose two NoExecute taints are to be removed; on success call dequeue.
-    std::vector<const api::Node*> untaint;
   };
 
   struct Verdict : ZoneTable::Evaluation {
-    /// Both NoExecute taints are to be removed from every node that has one, and every node is removed from its queue
-    /// (on success call dequeue). All nodes that have a taint or wait were due in this pass.
+    /// Nothing may be left to happen to any node: both NoExecute taints are to be removed from every node that has one,
+    /// and every node is removed from its queue (on success call dequeue). All nodes that have a taint or wait were due
+    /// in this pass.
     bool sweep = false;
   };
-
-  /// The step of the legacy mode for the pods of one node.
-  enum class PodEviction { kNone, kQueued, kDeleteAgain };
 
   /// The steps for the Ready conditions of one node's pods.
   struct PodMarking {
@@ -97,13 +93,9 @@ class NodeMonitor {
   /// Counts the node in its zone with this status. Excluded nodes are not counted.
   void count(const api::Node& node, const Assessment& assessment);
 
-  /// Taint mode. kNone also when the node was queued for tainting, or is Ready and carries neither taint nor waits.
-  /// After kRemoveBoth succeeded call dequeue.
+  /// kNone also when the node was queued for tainting, or is Ready and carries neither taint nor waits. After
+  /// kRemoveBoth succeeded call dequeue.
   TaintAction decide_taint(const api::Node& node, const Assessment& assessment, Now now);
-  /// Legacy mode, for a node in a pass.
-  PodEviction decide_eviction(const api::Node& node, const Assessment& assessment, Now now);
-  /// Legacy mode, for a pod that appears on a node between passes (S10); by the recorded status.
-  PodEviction decide_eviction_of_new_pod(const api::Node& node, Now now);
 
   PodMarking decide_marking(const api::Node& node, const Assessment& assessment);
   /// The pods of the node could not be listed in this pass: nothing else is decided for it.
@@ -112,12 +104,16 @@ class NodeMonitor {
 
   Verdict finish_pass(Now now);
 
+  /// Puts the node into the queue of its zone; false if its name is registered there already.
+  bool enqueue(const api::Node& node, Now now);
   bool dequeue(const api::Node& node);
+  /// Takes every known node out of the queue of its zone.
+  void dequeue_all();
+  /// `keep`: the node is synced in every pass, whatever its state.
+  void keep_due(std::string_view node, bool keep);
   /// Calls `handle` for every waiting node that the limiter of its zone lets through.
   void process_queues(Now now,
                       const std::function<Answer(const std::string& zone, const RateLimitedQueue::Entry&)>& handle);
-  /// The pods of the node are being deleted now (1.19 deletes newcomers at once from then on).
-  void evicted(std::string_view node);
   /// A node that process_queues handed out could not be handled after all.
   void requeue(const std::string& zone, RateLimitedQueue::Entry entry, Duration wait, Now now);
 
@@ -138,7 +134,6 @@ class NodeMonitor {
 
  private:
   using Id = NodeRecords::Id;
-  using EvictionStatus = NodeRecords::EvictionStatus;
 
   NodeRecords::Entry* find_entry(std::string_view name);
   Zone* find_zone(const api::Node& node);
@@ -148,12 +143,9 @@ class NodeMonitor {
   void uncount(NodeRecords::Entry& entry);
   void forget(Id id, Opening& opening);
   Id renew(Id id, const api::Node& node, Opening& opening);
-  void register_node(const api::Node& node, Opening& opening, Now now);
+  void register_node(const api::Node& node, Now now);
   TaintAction queue_for_tainting(const api::Node& node, std::string_view wanted, std::string_view opposite,
                                  TaintAction swap, Now now);
-  PodEviction decide_eviction(const api::Node& node, Readiness readiness, Now now);
-  void cancel_eviction(const api::Node& node);
-  void cancel_all_evictions();
 
   MonitorConfig config_;
   Profile profile_;

@@ -28,8 +28,6 @@ class NodeRecords {
   static constexpr std::size_t kBlock = 256;
   static constexpr Id kNone = std::numeric_limits<Id>::max();
 
-  /// The state of a node's eviction in legacy mode (1.16 to 1.26).
-  enum class EvictionStatus : std::uint8_t { kUnmarked, kToBeEvicted, kEvicted };
   /// The class of a node in the counts of its zone.
   enum class Counted : std::uint8_t { kNot, kReady, kUnready };
 
@@ -44,8 +42,8 @@ class NodeRecords {
     bool touched = false;               // the node may have changed since its last sync
     bool counting = false;              // the node is being synced in this pass and not counted yet
     bool mark_pods_again = false;
+    bool kept_due = false;  // on the agenda of every pass, whatever its state
     Counted counted = Counted::kNot;
-    EvictionStatus eviction = EvictionStatus::kUnmarked;
 
    private:
     friend class NodeRecords;

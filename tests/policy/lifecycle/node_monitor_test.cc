@@ -52,7 +52,6 @@ class Monitor : public ::testing::Test {
       return node == nodes.end() ? nullptr : &node->second;
     };
     opening = monitor->begin_pass(find, now);
-    for (const api::Node* node : opening.untaint) untaint(node->metadata.name);
     std::map<std::string, Assessment> assessed;
     for (const api::Node* node : opening.due) {
       const Assessment assessment = monitor->assess(*node, nullptr, now);

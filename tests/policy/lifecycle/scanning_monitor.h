@@ -6,6 +6,7 @@
 #include "api/object/lease.h"
 #include "api/object/node.h"
 #include "base/time.h"
+#include "policy/lifecycle/lines/timeout_evictions.h"
 #include "policy/lifecycle/node_health.h"
 #include "policy/lifecycle/node_monitor.h"
 #include "policy/lifecycle/profile.h"
@@ -52,7 +53,7 @@ class ScanningMonitor {
   };
 
   /// The action on one node's pods in legacy mode.
-  using PodEviction = NodeMonitor::PodEviction;
+  using PodEviction = TimeoutEvictions::Step;
 
   /// The action on the Ready conditions of one node's pods.
   using PodMarking = NodeMonitor::PodMarking;

@@ -1,14 +1,16 @@
-#include "controllers/nodes/pod_evictor.h"
+#include "controllers/nodes/legacy/node_eviction.h"
 
 #include "controllers/shared/paths.h"
 #include "controllers/shared/step_run.h"
-#include "policy/lifecycle/legacy_eviction.h"
+#include "policy/lifecycle/lines/pod_eviction_plan.h"
 
 #include <fmt/format.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -27,7 +29,7 @@ class NodeEviction final : public StepRun<NodeEviction, NodeEvictionStep> {
   using Step = NodeEvictionStep;
   using Done = std::function<void(bool all, Now now)>;
 
-  NodeEviction(Shared shared, const lifecycle::Profile& profile, std::string node, const std::vector<PodPtr>& pods,
+  NodeEviction(Shared shared, const lifecycle::LineFacts& facts, std::string node, const std::vector<PodPtr>& pods,
                Done done);
 
  private:
@@ -66,37 +68,21 @@ api::Json node_lost_patch(const api::Pod& pod) {
 
 }  // namespace
 
-void PodEvictor::evict(const api::Node& node, const std::vector<PodPtr>& pods,
-                       std::function<void(bool all, Now now)> done, Now now) {
+void evict_pods(Shared shared, const lifecycle::LineFacts& facts, const api::Node& node,
+                const std::vector<PodPtr>& pods, std::function<void(bool all, Now now)> done, Now now) {
   const std::string& name = node.metadata.name;
   if (!pods.empty()) {
-    shared_.events.record(client::reference_to(node), client::EventType::kNormal, "DeletingAllPods",
-                          fmt::format("Node {} event: Deleting all Pods from Node {}.", name, name), now);
+    shared.events.record(client::reference_to(node), client::EventType::kNormal, "DeletingAllPods",
+                         fmt::format("Node {} event: Deleting all Pods from Node {}.", name, name), now);
   }
-  std::make_shared<NodeEviction>(shared_, profile_, name, pods, std::move(done))->advance(now);
+  std::make_shared<NodeEviction>(shared, facts, name, pods, std::move(done))->advance(now);
 }
 
-void PodEvictor::force(const PodPtr& pod) {
-  if (!forcing_.insert(pod->metadata.uid).second) return;
-  shared_.log.info("pod deleted by force: its kubelet is too old to end it",
-                   {{"pod", pod->key().text()}, {"node", pod->spec.node_name}});
-  api::Json options = delete_options(*pod);
-  options["gracePeriodSeconds"] = 0;
-  shared_.client.remove(pod_path(*pod), options,
-                        [this, pod](const Result<api::Json>& outcome, Now) { on_forced(*pod, outcome); });
-}
-
-void PodEvictor::on_forced(const api::Pod& pod, const Result<api::Json>& outcome) {
-  forcing_.erase(pod.metadata.uid);
-  if (outcome || outcome.error().code == ErrorCode::kNotFound) return;
-  shared_.log.warning("pod was not deleted", {{"pod", pod.key().text()}, {"error", outcome.error().text()}});
-}
-
-NodeEviction::NodeEviction(Shared shared, const lifecycle::Profile& profile, std::string node,
+NodeEviction::NodeEviction(Shared shared, const lifecycle::LineFacts& facts, std::string node,
                            const std::vector<PodPtr>& pods, Done done)
     : StepRun(kNodeEvictionSteps),
       shared_(shared),
-      missing_pod_is_error_(profile.facts.missing_pod_is_error),
+      missing_pod_is_error_(facts.missing_pod_is_error),
       node_(std::move(node)),
       done_(std::move(done)) {
   std::vector<const api::DaemonSet*> daemon_sets;
