@@ -1,8 +1,7 @@
 #include "controllers/nodes/node_lifecycle.h"
 
-#include "api/codec/codec.h"
-#include "base/check.h"
 #include "controllers/nodes/manual_hold.h"
+#include "controllers/nodes/node_pass.h"
 #include "controllers/shared/paths.h"
 #include "policy/lifecycle/condition_taints.h"
 
@@ -19,20 +18,11 @@ using lifecycle::Assessment;
 using lifecycle::NodeMonitor;
 using lifecycle::Readiness;
 
-constexpr std::string_view kLeaseNamespace = "kube-node-lease";
 /// Attempts to mark a new pod on a lost node before it is left to the next pass. Upstream makes as many within a few
 /// milliseconds; more would only repeat what the next pass does anyway.
 constexpr int kPodTries = 4;
 /// The longest time of a pass: it waits for reads of leases, each for at most this long.
 constexpr Duration kPassTimeMax = seconds(10);
-
-std::string lease_path(const std::string& name) {
-  return client::object_path("coordination.k8s.io/v1", "leases", kLeaseNamespace, name);
-}
-
-std::string lease_key(const std::string& node) {
-  return fmt::format("{}/{}", kLeaseNamespace, node);
-}
 
 }  // namespace
 
@@ -50,7 +40,7 @@ NodeLifecycleController::NodeLifecycleController(Shared shared, PodsOf pods_of, 
           [this](const NodePtr& node, const Assessment& assessment, Now now) {
             on_status_settled(node, assessment, now);
           },
-          [this](const std::string& node, Now now) { on_status_abandoned(node, now); }),
+          [this](const std::string& node, Now now) { pass_->on_status_abandoned(node, now); }),
       taints_(shared_.client, shared_.nodes, rng.fork("taints"), shared_.log,
               options_.profile.remedies.retries_taint_writes ? NodeTaintWriter::Retry::kAll
                                                              : NodeTaintWriter::Retry::kConflicts),
@@ -117,20 +107,9 @@ void NodeLifecycleController::begin_pass(Now now) {
   log_new_zones();
   response_->on_opening(opening, now);
 
-  pass_.clear();
-  pass_.reserve(opening.due.size());
   check_hold();
-  for (const api::Node* node : opening.due) {
-    const std::string& name = node->metadata.name;
-    const LeasePtr lease = shared_.leases.cache().find(lease_key(name));
-    pass_.push_back({nodes.find(name), monitor_.assess(*node, lease.get(), now)});
-    const bool asks = pass_.back().assessment.write && options_.live_lease_check && options_.profile.facts.leases;
-    if (asks && !statuses_.busy(name)) leases_outstanding_.insert(name);
-  }
-  feed_brakes(now);
-  if (gate_.brakes().hold(now)) leases_outstanding_.clear();  // nothing would follow from the answers
-  if (leases_outstanding_.empty()) return on_all_assessed(now);
-  for (const std::string& name : leases_outstanding_) check_live_lease(name);
+  pass_ = std::make_shared<NodePass>(*this);
+  pass_->start(opening.due, now);
 }
 
 /// Zones that are new, or had no node for a while.
@@ -143,13 +122,6 @@ void NodeLifecycleController::log_new_zones() {
     zones.insert(zone);
   }
   zones_ = std::move(zones);
-}
-
-NodeLifecycleController::Seen& NodeLifecycleController::seen_in_pass(const std::string& name) {
-  const auto seen = std::ranges::lower_bound(
-      pass_, name, {}, [](const Seen& each) -> const std::string& { return each.node->metadata.name; });
-  SPILLWAY_CHECK(seen != pass_.end() && seen->node->metadata.name == name);
-  return *seen;
 }
 
 /// Updates the brakes with the age of this process's watches and clock, and the share of nodes that are late at once.
@@ -180,117 +152,17 @@ void NodeLifecycleController::on_hold_read(const Result<api::Json>& outcome) {
   gate_.set_manual_hold(outcome ? manual_hold_of(*outcome) : lifecycle::ManualHold());
 }
 
-void NodeLifecycleController::check_live_lease(const std::string& name) {
-  shared_.client.get(lease_path(name),
-                     [this, name](const Result<api::Json>& outcome, Now now) { on_live_lease(name, outcome, now); });
-}
-
-void NodeLifecycleController::on_live_lease(const std::string& name, const Result<api::Json>& outcome, Now now) {
-  assess_by_live_lease(name, outcome, now);
-  leases_outstanding_.erase(name);
-  if (leases_outstanding_.empty()) on_all_assessed(now);
-}
-
-void NodeLifecycleController::assess_by_live_lease(const std::string& name, const Result<api::Json>& outcome, Now now) {
-  Seen& seen = seen_in_pass(name);
-  if (const NodePtr node = shared_.nodes.cache().find(name)) seen.node = node;
-  if (!outcome && outcome.error().code == ErrorCode::kNotFound) {
-    seen.assessment = monitor_.assess(*seen.node, nullptr, now);
-    return;
-  }
-  const auto lease = outcome ? api::decode<api::Lease>(*outcome) : Result<api::Lease>(outcome.error());
-  if (lease) {
-    if (options_.witness != nullptr) options_.witness->on_lease(name, *lease, now);
-    seen.assessment = monitor_.assess(*seen.node, &*lease, now);
-    if (!seen.assessment.silent) {
-      shared_.log.warning("node is alive although its lease in the cache is old", {{"node", name}});
-    }
-    return;
-  }
-  // The API server cannot be reached, so the node is not the cause. It counts by its recorded state.
-  shared_.log.warning("lease could not be checked", {{"node", name}, {"error", lease.error().text()}});
-  seen.assessment.write.reset();
-  seen.assessment.current = lifecycle::readiness_of(*seen.node);
-}
-
-void NodeLifecycleController::on_all_assessed(Now now) {
-  if (options_.profile.remedies.pass_order == lifecycle::PassOrder::kStatusesFirst) return write_statuses(now);
-  first_deadline_ = monitor_.first_deadline(now.mono);
-  for (Seen& seen : pass_) {
-    const NodePtr node = shared_.nodes.cache().find(seen.node->metadata.name);
-    seen.present = node && node->metadata.uid == seen.node->metadata.uid;
-    if (!seen.present) continue;
-    if (node != seen.node) assess_anew(seen, node, now);
-    monitor_.count(*node, seen.assessment);
-    if (seen.assessment.silent || seen.assessment.posted) continue;
-    const Instant deadline = now.mono + options_.monitor.health.node_startup_grace_period - seen.assessment.silence;
-    first_deadline_ = std::min(first_deadline_.value_or(deadline), deadline);
-  }
-  evaluate_zones(now);
-  for (const Seen& seen : std::exchange(pass_, {})) {
-    if (seen.present) act(seen.node, seen.assessment, now);
-  }
-  end_pass(now);
-}
-
-/// Assesses a node again that has changed while leases were read: writing the first assessment would overwrite the
-/// node's newer status.
-void NodeLifecycleController::assess_anew(Seen& seen, const NodePtr& node, Now now) {
-  const bool was_to_be_written = seen.assessment.write.has_value();
-  const LeasePtr lease = shared_.leases.cache().find(lease_key(node->metadata.name));
-  seen.node = node;
-  seen.assessment = monitor_.assess(*node, lease.get(), now);
-  if (was_to_be_written || !seen.assessment.write) return;
-  seen.assessment.write.reset();  // the next pass reads its lease
-  seen.assessment.current = lifecycle::readiness_of(*node);
-}
-
-void NodeLifecycleController::evaluate_zones(Now now) {
-  const NodeMonitor::Verdict verdict = monitor_.finish_pass(now);
+NodeMonitor::Verdict NodeLifecycleController::evaluate_zones(Now now) {
+  NodeMonitor::Verdict verdict = monitor_.finish_pass(now);
   report_verdict(verdict, now);
   if (verdict.left_master_disruption) gate_.brakes().on_storm_over(now);
-  if (verdict.sweep) response_->on_full_disruption(verdict.entered_master_disruption, present_nodes(), now);
+  return verdict;
 }
 
 void NodeLifecycleController::end_pass(Now now) {
   metrics_.show_zones(monitor_, now.mono);
   response_->arm(now);
   shared_.client.at(next_pass(now), [this](Now then) { begin_pass(then); });
-}
-
-/// Upstream's order: a node's status is written before anything follows from it, and zones are evaluated last.
-void NodeLifecycleController::write_statuses(Now now) {
-  std::vector<const Seen*> silent;
-  for (Seen& seen : pass_) {
-    if (!seen.assessment.write) continue;
-    const std::string& name = seen.node->metadata.name;
-    seen.held = acts_.ask_gate(lifecycle::ActKind::kMarkNotReady, *seen.node, now).has_value();
-    if (seen.held) continue;
-    record_marked(*seen.node, seen.assessment, now);
-    silent.push_back(&seen);
-    statuses_outstanding_.insert(name);
-  }
-  for (const Seen* seen : silent) statuses_.write(seen->node, seen->assessment, now);
-  if (silent.empty()) follow_statuses(now);
-}
-
-void NodeLifecycleController::follow_statuses(Now now) {
-  for (const Seen& seen : pass_) {
-    if (!seen.present) continue;  // a node whose status could not be written does not count in this pass
-    monitor_.count(*seen.node, seen.assessment);
-    if (!seen.held) follow_status(seen.node, seen.assessment, now);
-  }
-  evaluate_zones(now);
-  pass_.clear();
-  end_pass(now);
-}
-
-std::vector<NodeLifecycleController::NodePtr> NodeLifecycleController::present_nodes() const {
-  std::vector<NodePtr> nodes;
-  for (const Seen& seen : pass_) {
-    if (seen.present) nodes.push_back(seen.node);
-  }
-  return nodes;
 }
 
 Instant NodeLifecycleController::next_pass(Now now) const {
@@ -354,21 +226,9 @@ void NodeLifecycleController::act(const NodePtr& node, const Assessment& assessm
 
 /// The node's conditions are Unknown now, or it has posted before they could be written.
 void NodeLifecycleController::on_status_settled(const NodePtr& node, const Assessment& assessment, Now now) {
-  if (statuses_outstanding_.erase(node->metadata.name) == 0) {
-    follow_status(node, assessment, now);
-    return response_->arm(now);
-  }
-  Seen& seen = seen_in_pass(node->metadata.name);
-  seen.node = node;
-  seen.assessment = assessment;
-  if (statuses_outstanding_.empty()) follow_statuses(now);
-}
-
-/// The next pass finds it as it is then.
-void NodeLifecycleController::on_status_abandoned(const std::string& name, Now now) {
-  if (statuses_outstanding_.erase(name) == 0) return;
-  seen_in_pass(name).present = false;
-  if (statuses_outstanding_.empty()) follow_statuses(now);
+  if (pass_->on_status_settled(node, assessment, now)) return;
+  follow_status(node, assessment, now);
+  response_->arm(now);
 }
 
 void NodeLifecycleController::follow_status(const NodePtr& node, const Assessment& assessment, Now now) {

@@ -3,11 +3,11 @@
 // engine reads the caches, writes to the API server and reports back. Taints, or the way of an old line to empty failed
 // nodes, are behind node_response.h.
 //
-// The caches report which nodes may have changed. A pass every node_monitor_period: assess those, and the ones that are
-// not well; get the lease of those that seem to have fallen silent (a broken watch must not pass for a dead node);
-// evaluate the zones; then write and decide. The next pass starts a period after the end of this one, or when the next
-// node that is late has been silent for its grace period: then it is noticed within pass_gap_min. Thread: loop.
-// Bounds: one status write and one taint write per node in flight; five attempts each. Source: Kubernetes docs,
+// The caches report which nodes may have changed. A pass every node_monitor_period (node_pass.h): assess those, and the
+// ones that are not well; get the lease of those that seem to have fallen silent (a broken watch must not pass for a
+// dead node); evaluate the zones; then write and decide. The next pass starts a period after the end of this one, or
+// when the next node that is late has been silent for its grace period: then it is noticed within pass_gap_min. Thread:
+// loop. Bounds: one status write and one taint write per node in flight; five attempts each. Source: Kubernetes docs,
 // "Nodes"; KEP-589; spec "Node lifecycle", S3 to S10, S14, S15.
 #pragma once
 
@@ -33,6 +33,8 @@
 #include <vector>
 
 namespace spillway::controllers {
+
+class NodePass;
 
 class NodeLifecycleController {
  public:
@@ -74,27 +76,12 @@ class NodeLifecycleController {
   using NodePtr = std::shared_ptr<const api::Node>;
   using LeasePtr = std::shared_ptr<const api::Lease>;
 
-  struct Seen {
-    NodePtr node;
-    lifecycle::Assessment assessment;
-    bool present = true;  // the node exists at the end of the pass, and its status was written
-    bool held = false;    // a brake holds the write back
-  };
+  friend class NodePass;
 
-  // The steps of one pass, in order.
+  // The beginning and the end of a pass; NodePass is between them.
   void begin_pass(Now now);
-  Seen& seen_in_pass(const std::string& name);
-  void check_live_lease(const std::string& name);
-  void on_live_lease(const std::string& name, const Result<api::Json>& outcome, Now now);
-  void assess_by_live_lease(const std::string& name, const Result<api::Json>& outcome, Now now);
-  void on_all_assessed(Now now);
-  void assess_anew(Seen& seen, const NodePtr& node, Now now);
-  void evaluate_zones(Now now);
-  std::vector<NodePtr> present_nodes() const;
+  lifecycle::NodeMonitor::Verdict evaluate_zones(Now now);
   void end_pass(Now now);
-  // Writes all statuses; zones are evaluated afterwards, with the results of the writes.
-  void write_statuses(Now now);
-  void follow_statuses(Now now);
   Instant next_pass(Now now) const;
   void feed_brakes(Now now);
   void log_new_zones();
@@ -104,7 +91,6 @@ class NodeLifecycleController {
   void act(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
 
   void on_status_settled(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
-  void on_status_abandoned(const std::string& name, Now now);
   void follow_status(const NodePtr& node, const lifecycle::Assessment& assessment, Now now);
 
   // Events of the caches.
@@ -132,11 +118,9 @@ class NodeLifecycleController {
   NodeActs acts_;
   std::unique_ptr<NodeResponse> response_;
   bool started_ = false;
-  std::optional<Instant> first_deadline_;                    // among the nodes that were not silent in the last pass
-  std::vector<Seen> pass_;                                   // nodes of the pass under way, in name order
-  std::set<std::string> leases_outstanding_;                 // reads of leases that the pass waits for
-  std::set<std::string> zones_;                              // the zones of the last pass
-  std::set<std::string, std::less<>> statuses_outstanding_;  // writes that the pass under way waits for
+  std::optional<Instant> first_deadline_;  // among the nodes that were not silent in the last pass
+  std::shared_ptr<NodePass> pass_;         // under way, or the last one; null before the first
+  std::set<std::string> zones_;            // the zones of the last pass
   std::set<std::string, std::less<>> labelling_;
 };
 

@@ -7,8 +7,12 @@
 
 namespace spillway::controllers {
 
+namespace {
+
 using lifecycle::NodeMonitor;
 using lifecycle::TimeoutEvictions;
+
+}  // namespace
 
 TimeoutResponse::TimeoutResponse(Parts parts)
     : parts_(std::move(parts)),
