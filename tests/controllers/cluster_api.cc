@@ -68,7 +68,7 @@ void ClusterModel::start_controller() {
   CloudCheck::Options cloud;
   cloud.enabled = cloud_;
   cloud.period = period_;
-  cloud.profile = profile_;
+  cloud.facts = profile_.facts;
   controller_ = std::make_unique<DrivenController>(
       DrivenController::Options{options, cloud, [this](const std::string& node) { return !fails("list_pods", node); }});
   controller_->start(now());

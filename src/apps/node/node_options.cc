@@ -85,7 +85,7 @@ Result<controllers::ControllerSet::Options> make_controller_options(const cli::C
   options.brakes = std::move(brakes);
   options.cloud_check.enabled = !args.cloud_instance_check_command.empty();
   options.cloud_check.period = args.node_monitor_period;
-  options.cloud_check.profile = profile;
+  options.cloud_check.facts = profile.facts;
   options.autoscaling = args.autoscaling;
   if (args.allocate_node_cidrs) {
     SPILLWAY_TRY(ranges, addresses::parse_node_ranges(args.node_ranges));

@@ -103,13 +103,13 @@ void CloudCheck::evaluate(const std::vector<InstanceAnswer>& answers, Now now) {
 
 void CloudCheck::remove(const NodePtr& node, Now now) {
   const std::string& name = node->metadata.name;
-  const std::string zone = lifecycle::zone_key(node->metadata.labels, options_.profile.facts.zone_labels);
+  const std::string zone = lifecycle::zone_key(node->metadata.labels, options_.facts.zone_labels);
   if (gate_.ask({lifecycle::ActKind::kDeleteNode, zone, {}}, subject_of(name), now)) return;  // for the next call
   if (!deleting_.insert(name).second) return;
   shared_.log.info("deleting a node whose machine no longer exists",
                    {{"node", name}, {"provider_id", node->spec.provider_id}});
   const std::string message =
-      options_.profile.facts.cloud_events_by_node_controller
+      options_.facts.cloud_events_by_node_controller
           ? fmt::format("Node {} event: Deleting Node {} because it's not present according to cloud provider", name,
                         name)
           : fmt::format("Deleting node {} because it does not exist in the cloud provider", name);

@@ -29,7 +29,7 @@ class CloudCheck {
     bool enabled = false;
     Duration period = seconds(5);  // from an answer to the next question
     std::size_t nodes_max = 500;   // per question; further nodes follow in the next one
-    lifecycle::Profile profile;
+    lifecycle::LineFacts facts;
   };
 
   CloudCheck(Shared shared, ActGate& gate, Rng rng, Options options);

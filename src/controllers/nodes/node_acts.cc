@@ -1,7 +1,5 @@
 #include "controllers/nodes/node_acts.h"
 
-#include "policy/lifecycle/zone.h"
-
 #include <fmt/format.h>
 
 #include <utility>
@@ -29,7 +27,7 @@ void NodeActs::record_event(const api::Node& node, std::string_view reason, cons
 }
 
 std::string NodeActs::zone_of(const api::Node& node) const {
-  return lifecycle::zone_key(node.metadata.labels, profile_.facts.zone_labels);
+  return lifecycle::zone_key(node.metadata.labels, zone_labels_);
 }
 
 }  // namespace spillway::controllers

@@ -5,7 +5,7 @@
 #include "controllers/nodes/lifecycle_witness.h"
 #include "controllers/shared/act_gate.h"
 #include "controllers/shared/shared.h"
-#include "policy/lifecycle/profile.h"
+#include "policy/lifecycle/zone.h"
 
 #include <optional>
 #include <string>
@@ -21,8 +21,8 @@ inline std::string node_subject(const std::string& name) {
 class NodeActs {
  public:
   /// `witness`: null: no observer. `gate` and `witness` must outlive this.
-  NodeActs(Shared shared, ActGate& gate, lifecycle::Profile profile, LifecycleWitness* witness)
-      : shared_(shared), gate_(gate), profile_(profile), witness_(witness) {}
+  NodeActs(Shared shared, ActGate& gate, lifecycle::ZoneLabels zone_labels, LifecycleWitness* witness)
+      : shared_(shared), gate_(gate), zone_labels_(zone_labels), witness_(witness) {}
 
   /// nullopt: the act may be carried out now. Else a brake holds it, and the caller tries again at that time.
   std::optional<Instant> ask_gate(lifecycle::ActKind kind, const api::Node& node, Now now);
@@ -35,7 +35,7 @@ class NodeActs {
  private:
   Shared shared_;
   ActGate& gate_;
-  lifecycle::Profile profile_;
+  lifecycle::ZoneLabels zone_labels_;
   LifecycleWitness* witness_;
 };
 

@@ -45,7 +45,7 @@ NodeLifecycleController::NodeLifecycleController(Shared shared, PodsOf pods_of, 
               options_.profile.remedies.retries_taint_writes ? NodeTaintWriter::Retry::kAll
                                                              : NodeTaintWriter::Retry::kConflicts),
       marker_(shared_, options.profile),
-      acts_(shared_, gate_, options_.profile, options_.witness),
+      acts_(shared_, gate_, options_.profile.facts.zone_labels, options_.witness),
       response_(make_response({.shared = shared_,
                                .monitor = monitor_,
                                .writer = taints_,

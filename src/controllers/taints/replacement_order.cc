@@ -27,8 +27,8 @@ api::Json mark_patch(const api::Pod& pod, std::optional<WallTime> asked_at) {
 
 }  // namespace
 
-ReplacementOrder::ReplacementOrder(Shared shared, lifecycle::Profile profile, telemetry::Registry& metrics)
-    : shared_(shared), profile_(profile), metrics_(metrics) {
+ReplacementOrder::ReplacementOrder(Shared shared, const lifecycle::LineFacts& facts, telemetry::Registry& metrics)
+    : shared_(shared), facts_(facts), metrics_(metrics) {
   shared_.pods.cache().listen({[this](const PodPtr& before, const PodPtr& after, Now) { on_pod(before, after); }});
 }
 
@@ -63,7 +63,7 @@ bool ReplacementOrder::is_failed(const std::string& node) const {
   if (!known) return true;  // deleted, or not in the cache yet: such pods are the garbage collector's
   return std::ranges::any_of(known->spec.taints, [this](const api::Taint& taint) {
     return taint.effect == api::kNoExecute &&
-           (taint.key == profile_.facts.not_ready_taint || taint.key == profile_.facts.unreachable_taint);
+           (taint.key == facts_.not_ready_taint || taint.key == facts_.unreachable_taint);
   });
 }
 

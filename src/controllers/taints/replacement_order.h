@@ -25,7 +25,7 @@ namespace spillway::controllers {
 
 class ReplacementOrder {
  public:
-  ReplacementOrder(Shared shared, lifecycle::Profile profile, telemetry::Registry& metrics);
+  ReplacementOrder(Shared shared, const lifecycle::LineFacts& facts, telemetry::Registry& metrics);
   ReplacementOrder(const ReplacementOrder&) = delete;
   ReplacementOrder& operator=(const ReplacementOrder&) = delete;
 
@@ -67,7 +67,7 @@ class ReplacementOrder {
   void count(std::string_view outcome);
 
   Shared shared_;
-  lifecycle::Profile profile_;
+  lifecycle::LineFacts facts_;
   telemetry::Registry& metrics_;
   OwnedPods pods_;
   std::set<std::string> marked_owners_;  // uids of sets that have, or had, pods that are being replaced

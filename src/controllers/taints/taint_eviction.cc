@@ -40,7 +40,7 @@ TaintEvictionController::TaintEvictionController(Shared shared, const PodsByNode
       gate_(gate),
       options_(options),
       evictions_(options.profile) {
-  if (options_.replace_before_deletion) order_.emplace(shared_, options_.profile, registry);
+  if (options_.replace_before_deletion) order_.emplace(shared_, options_.profile.facts, registry);
   if (options_.replace_before_deletion) {
     rooms_.emplace(shared_, [this](Now now) { return order_->promised(now); });
   } else if (options_.wait_for_replacement) {
