@@ -303,6 +303,37 @@ TEST_F(NodeLifecycle, LegacyModeDeletesThePodsAfterTheTimeout) {
   EXPECT_NE(cluster.get("/api/v1/namespaces/default/pods/late").string_at({"metadata", "deletionTimestamp"}), "");
 }
 
+TEST_F(NodeLifecycle, LegacyModeMarksAPodThatIsBoundWhileOthersOfItsNodeAreEvicted) {
+  options.node_lifecycle.profile =
+      lifecycle::upstream_profile(lifecycle::Line::kV1_19, lifecycle::EvictionMode::kLegacy);
+  start(3);
+  const std::string pods = "/api/v1/namespaces/default/pods";
+  cluster.create(pods, pod_json("web", "64Mi", "n1"));
+  cluster.advance(seconds(3));
+  cluster.set_up("n1", false);
+  cluster.advance(seconds(310));
+  ASSERT_NE(cluster.get(pods + "/web").string_at({"metadata", "deletionTimestamp"}), "");
+
+  cluster.delay_answers(api::Method::kDelete, "/pods/first", seconds(3));
+  cluster.create(pods, pod_json("first", "64Mi", "n1"));
+  cluster.create(pods, pod_json("second"));
+  cluster.merge(pods + "/second/status",
+                *api::parse_json(R"({"status":{"conditions":[{"type":"Ready","status":"True"}]}})"));
+  cluster.advance(milliseconds(200));  // the deletion of "first" is under way
+  ASSERT_NE(cluster.get(pods + "/first").string_at({"metadata", "deletionTimestamp"}), "");
+  cluster.create(pods + "/second/binding", *api::parse_json(R"({"target":{"kind":"Node","name":"n1"}})"));
+  cluster.advance(milliseconds(200));
+  const auto is_ready = [&] {
+    for (const Json& condition : *cluster.get(pods + "/second").at({"status", "conditions"})->if_array()) {
+      if (condition.string_at({"type"}) == "Ready") return std::string(condition.string_at({"status"}));
+    }
+    return std::string();
+  };
+  EXPECT_EQ(is_ready(), "False");
+  cluster.advance(seconds(15));  // the next pass deletes it
+  EXPECT_NE(cluster.get(pods + "/second").string_at({"metadata", "deletionTimestamp"}), "");
+}
+
 TEST_F(NodeLifecycle, SameSeedSameRequests) {
   const auto run = [] {
     ControllerSet::Options defaults;

@@ -53,10 +53,13 @@ bool TimeoutResponse::marks_pods_of(const api::Node& node) const {
   return !kubelets_ || kubelets_->marks_pods_of(node);
 }
 
-/// Evicts pods of a node whose turn has come already. `done` may be empty, and is not called if the pods of the node
-/// are being evicted already.
+/// Evicts pods of a node whose turn has come already. `done` may be empty. While an eviction of the node is under way
+/// there is no second one: these pods are left to the next pass, and `done(true)` follows at once.
 void TimeoutResponse::evict(const NodePtr& node, const std::vector<PodPtr>& pods, Done done, Now now) {
-  if (!evicting_.insert(node->metadata.name).second) return;  // the node's pods are being evicted already
+  if (!evicting_.insert(node->metadata.name).second) {
+    if (done) done(true, now);
+    return;
+  }
   evict_pods(
       parts_.shared, parts_.profile.facts, *node, pods,
       [this, name = node->metadata.name, done = std::move(done)](bool all, Now then) {
