@@ -2,10 +2,10 @@
 // queues, the pods that are still to be marked. It does no I/O; its caller carries decisions out and reports back.
 //
 // One pass: begin_pass returns the nodes to sync; per node in name order assess (and confirm_written), count, decide;
-// finish_pass. A caller may run finish_pass before the decide calls (zone states first) or after them (as upstream
-// does). Synced are the nodes that were touched since the last pass, those that have been silent for their grace
-// period, and those that are not at rest: not Ready, tainted by us, waiting, their pods still to be marked. A pass
-// decides the same as one that syncs all nodes, provided that every change of a node or a lease is followed by touch().
+// finish_pass. A caller may run finish_pass before the decide calls or after them (PassOrder). Synced are the nodes
+// that were touched since the last pass, those that have been silent for their grace period, and those that are not at
+// rest: not Ready, tainted by us, waiting, kept due, their pods still to be marked. A pass decides the same as one that
+// syncs all nodes, provided that every change of a node or a lease is followed by touch().
 // Thread: any (a value). Bound: one record per node, one zone per zone key in use. Cost of a pass: the nodes that it
 // syncs, and the number of zones. Source: spec "Node lifecycle", S4 to S8; vectors lifecycle/node_health,
 // disruption_traces.
@@ -60,9 +60,9 @@ class NodeMonitor {
   };
 
   struct Verdict : ZoneTable::Evaluation {
-    /// Nothing may be left to happen to any node: both NoExecute taints are to be removed from every node that has one,
-    /// and every node is removed from its queue (on success call dequeue). All nodes that have a taint or wait were due
-    /// in this pass.
+    /// All nodes are to be left alone: both NoExecute taints are to be removed from every node that has one, and every
+    /// node is removed from its queue (on success call dequeue). All nodes that have a taint or wait were due in this
+    /// pass.
     bool sweep = false;
   };
 
