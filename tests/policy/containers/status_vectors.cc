@@ -208,7 +208,8 @@ Json status_json(const Json& in, const api::Pod& pod, api::PodStatus status, con
   return got;
 }
 
-/// Without the conditions of others, which are merged in with those of the API server (agent/pod_state/pod_status_merge.h).
+/// Without the conditions of others, which are merged in with those of the API server
+/// (agent/pod_state/pod_status_merge.h).
 Json own_part(Json want) {
   constexpr std::string_view kOwn[] = {"PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady",
                                        "PodScheduled"};
