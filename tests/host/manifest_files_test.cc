@@ -96,27 +96,33 @@ struct Listening {
   std::optional<ManifestFiles> files;
 };
 
-TEST_F(ManifestFilesTest, AChangeDuringAReadingIsReadAfterIt) {
-  write("a.yaml", "one");
-  std::binary_semaphore reads{0};
-  std::binary_semaphore may_go_on{0};
-  std::atomic<int> parsed = 0;
-  const auto held = [&](const std::string& file, const std::string& text) {
+/// A parser that waits in its first call; the thread of the files is in it then.
+struct HeldParser {
+  static inline std::binary_semaphore reads{0};
+  static inline std::binary_semaphore may_go_on{0};
+  static inline std::atomic<int> parsed = 0;
+
+  static Result<api::Json> parse(const std::string& file, const std::string& text) {
     if (parsed++ == 0) {
       reads.release();
       may_go_on.acquire();
     }
     return as_text(file, text);
-  };
+  }
+};
+
+TEST_F(ManifestFilesTest, AChangeDuringAReadingIsReadAfterIt) {
+  write("a.yaml", "one");
   runtime::Loop loop;
   std::size_t seen = 0;
-  ManifestFiles files(loop, {path(), hours(1), held}, [&](const agent::StaticManifests& read) {
+  ManifestFiles files(loop, {path(), hours(1), HeldParser::parse}, [&](const agent::StaticManifests& read) {
     seen = read.files.size();
     if (seen == 2) loop.stop();
   });
-  reads.acquire();  // the folder is listed, its only file is being read
+  HeldParser::reads.acquire();  // the folder is listed, its only file is being read
   write("b.yaml", "two");
-  loop.post([&] { loop.post([&] { may_go_on.release(); }); });  // after the turn in which the change is seen
+  loop.post(
+      [&loop] { loop.post([] { HeldParser::may_go_on.release(); }); });  // after the turn in which the change is seen
   loop.at(loop.now().mono + support::kPatience, [&] { loop.stop(); });
   loop.run({});
   EXPECT_EQ(seen, 2U);
