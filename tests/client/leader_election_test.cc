@@ -267,6 +267,8 @@ TEST_F(Election, AReleaseEndsWithoutAnAnswer) {
   collect(a);
   advance(seconds(4));
   EXPECT_EQ(released, 0);
+  advance(seconds(2));
+  EXPECT_EQ(released, 1) << "after half of renew_deadline, although the lease is being read";
   advance(seconds(30));
   EXPECT_EQ(released, 1);
 }
