@@ -360,7 +360,9 @@ std::string words_of(ReasonCode code) {
 std::string facts_text(const std::vector<Fact>& facts) {
   std::string text;
   for (const Fact& fact : facts) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", lower_case(heading_of(fact.name)), value_text(fact));
+    const bool is_condition = !fact.name.empty() && fact.name[0] >= 'A' && fact.name[0] <= 'Z';
+    const std::string name = is_condition ? std::string(fact.name) : lower_case(heading_of(fact.name));
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, value_text(fact));
   }
   return text;
 }

@@ -20,7 +20,7 @@ ReasonRole role_of(policy::ReasonCode code);
 /// "zone halted": the words of the code.
 std::string words_of(policy::ReasonCode code);
 
-/// The facts in order: "available 90Mi, threshold 100Mi".
+/// The facts in order: "available 90Mi, threshold 100Mi". Conditions keep their names: "MemoryPressure False".
 std::string facts_text(const std::vector<policy::Fact>& facts);
 
 /// "memory.available was 90Mi, below its threshold of 100Mi"; the words of the code and its facts if it has no sentence

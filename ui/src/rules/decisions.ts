@@ -90,7 +90,9 @@ export function amountText(resource: string, amount: Fact): string {
 
 export const headingOf = (name: string): string => name.replace(/_(bytes|seconds|inodes|processes)$/, '').replace(/_/g, ' ').toUpperCase();
 export const wordsOf = (code: string): string => code.replace(/-/g, ' ');
-export const factsText = (facts: Fact[]): string => facts.map((each) => `${headingOf(each.name).toLowerCase()} ${valueText(each)}`).join(', ');
+/** Conditions keep the names that they have in Kubernetes: "MemoryPressure False". */
+const nameOf = (fact: Fact): string => (/^[A-Z]/.test(fact.name) ? fact.name : headingOf(fact.name).toLowerCase());
+export const factsText = (facts: Fact[]): string => facts.map((each) => `${nameOf(each)} ${valueText(each)}`).join(', ');
 
 type Facts = (name: string) => string;
 type Sentence = (facts: Facts, reason: Reason) => string;
