@@ -77,6 +77,9 @@ class Processes(Broken):
                                          "--node-memory", "64Mi", "--node-ip", "127.0.0.1",
                                          "--port", "0", "--state-dir", self.folder / name, *BEATS, *more))
 
+    def taints(self, name):
+        return {each["key"] for each in self.api.get(f"/api/v1/nodes/{name}")["spec"].get("taints", [])}
+
     def disk(self, name):
         """A file system of its own for the node's files, which is nearly full."""
         place = self.folder / name
@@ -119,6 +122,9 @@ class Processes(Broken):
         dead = self.agent("dead")
         wait_for("the nodes", lambda: sorted(self.api.nodes_ready()) == ["dead", "full", "n-1", "n-2"])
         dead.kill()
+        # The scheduler counts the nodes with taints when it tries the pod, and not again when another node gets one.
+        for name, taint in (("dead", "node.kubernetes.io/unreachable"), ("full", "node.kubernetes.io/disk-pressure")):
+            wait_for(f"the taint of {name}", lambda name=name, taint=taint: taint in self.taints(name))
         self.break_it()
         self.wait_for_sentences(
             self.kubeconfig,
