@@ -360,6 +360,92 @@ TEST(AggregatedDiscovery, IsStaleWhileTheServerIsAwayAndGoesWithTheApiService) {
   EXPECT_EQ(world.server.apis.asked.size(), asked) << "nothing is asked of it any more";
 }
 
+const std::string kDefinitions = R"({"swagger":"2.0","paths":{"/apis/wares.example.com/v1/wares":{"get":{"responses":
+  {"200":{"schema":{"$ref":"#/definitions/com.example.wares.v1.Ware"}}}}},"/apis/other.example.com/v1/x":{}},
+  "definitions":{"com.example.wares.v1.Ware":{"description":"A thing to sell.","type":"object","properties":{"metadata":
+  {"$ref":"#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}},"x-kubernetes-group-version-kind":
+  [{"group":"wares.example.com","kind":"Ware","version":"v1"}]},
+  "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta":{"description":"Theirs.","type":"object"}}})";
+
+void pass_minutes(ApiWorld& world, int minutes = 1) {
+  for (int i = 0; i < 65 * minutes; ++i) world.server.advance(seconds(1));
+}
+
+TEST(AggregatedOpenApi, V2HasTheDefinitionsOfTheGroupVersion) {
+  ApiWorld world;
+  const std::string before = world.server.get("/openapi/v2").text;
+  world.script["/openapi/v2"] = reply(200, kDefinitions);
+  world.make_all();
+  const Json v2 = world.server.get("/openapi/v2").body;
+  const auto at = [&](std::string_view section, std::string_view name) {
+    const Json* found = v2.at({section, name});
+    return found == nullptr ? std::string() : api::to_text(*found);
+  };
+  EXPECT_THAT(at("definitions", "com.example.wares.v1.Ware"),
+              HasSubstr(R"("$ref":"#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta_v2")"));
+  EXPECT_THAT(at("definitions", "com.example.wares.v1.Ware"),
+              HasSubstr(R"({"group":"wares.example.com","kind":"Ware")"));
+  EXPECT_THAT(at("definitions", "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta_v2"), HasSubstr("Theirs."));
+  EXPECT_THAT(at("definitions", "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"), Not(HasSubstr("Theirs.")));
+  EXPECT_THAT(at("paths", "/apis/wares.example.com/v1/wares"), HasSubstr("com.example.wares.v1.Ware"));
+  EXPECT_EQ(v2.at({"paths", "/apis/other.example.com/v1/x"}), nullptr) << "of another group";
+  const Answer protobuf = world.server.get("/openapi/v2", "application/com.github.proto-openapi.spec.v2.v1.0+protobuf");
+  EXPECT_THAT(protobuf.text, HasSubstr("com.example.wares.v1.Ware"));
+  EXPECT_THAT(protobuf.text, HasSubstr("A thing to sell."));
+  ASSERT_EQ(world.server.remove(kApis + "/v1.wares.example.com").code, 200);
+  world.run_until_idle();
+  EXPECT_EQ(world.server.get("/openapi/v2").text, before) << "all of it goes with the APIService";
+}
+
+TEST(AggregatedOpenApi, V2StaysWhileTheServerIsAwayAndFollowsWhatItSays) {
+  ApiWorld world;
+  world.script["/openapi/v2"] = reply(200, kDefinitions);
+  world.make_all();
+  const auto has_ware = [&] { return world.server.get("/openapi/v2").text.contains("A thing to sell."); };
+  EXPECT_TRUE(has_ware());
+  for (const auto& [status, body] :
+       {std::pair(500, "no"), std::pair(200, "{"), std::pair(200, R"({"openapi":"3.0.0"})")}) {
+    world.script["/openapi/v2"] = reply(status, body);
+    pass_minutes(world);
+    EXPECT_TRUE(has_ware()) << status << " " << body;
+  }
+  world.script["/openapi/v2"] = reply(404, "");
+  pass_minutes(world);
+  EXPECT_FALSE(has_ware()) << "the server has no such document any more";
+  world.script["/openapi/v2"] = reply(200, kDefinitions);
+  pass_minutes(world);
+  EXPECT_TRUE(has_ware());
+}
+
+TEST(AggregatedOpenApi, ADocumentThatIsKnownIsNotSentAgain) {
+  ApiWorld world;
+  api::Response tagged = reply(200, kDefinitions);
+  tagged.headers.emplace_back("ETag", "\"one\"");
+  world.script["/openapi/v2"] = tagged;
+  world.make_all();
+  world.script["/openapi/v2"] = reply(304, "");
+  pass_minutes(world);
+  std::vector<Texts> tags;
+  for (const Asked& asked : world.server.apis.asked) {
+    if (asked.request.target == "/openapi/v2") tags.push_back(asked.headers("if-none-match"));
+  }
+  EXPECT_THAT(tags, ElementsAre(Texts(), Texts{"\"one\""}));
+  EXPECT_THAT(world.server.get("/openapi/v2").text, HasSubstr("A thing to sell."));
+}
+
+TEST(AggregatedOpenApi, TheIndexOfV3StaysWhileTheServerFails) {
+  ApiWorld world;
+  world.make_all();
+  const auto has_path = [&] { return world.server.get("/openapi/v3").text.contains("v3/apis/wares.example.com/v1"); };
+  EXPECT_TRUE(has_path());
+  world.script["/openapi/v3"] = reply(503, "no");
+  pass_minutes(world);
+  EXPECT_TRUE(has_path());
+  world.script["/openapi/v3"] = reply(404, "");
+  pass_minutes(world);
+  EXPECT_FALSE(has_path());
+}
+
 TEST(LocalApis, EveryGroupVersionOfThisServerHasOne) {
   ApiWorld world;
   world.run_until_idle();

@@ -1,5 +1,5 @@
-"""A small aggregated API server for tests: HTTPS, wares.example.com in two versions, discovery, OpenAPI v3, lists,
-watches. It trusts the headers that name a user only from a client whose certificate the API server's proxy authority
+"""A small aggregated API server for tests: HTTPS, wares.example.com in two versions, discovery, OpenAPI v2 and v3,
+lists, watches. It trusts the headers that name a user only from a client whose certificate the API server's proxy authority
 has signed.
 """
 import contextlib
@@ -41,15 +41,34 @@ def openapi(version):
             "components": {"schemas": {f"com.example.wares.{version}.Ware": schema}}}
 
 
+def swagger():
+    """OpenAPI v2 of both versions, with a definition that the API server has under the same name, and a group that is
+    not this server's."""
+    meta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+    paths, definitions = {"/apis/apps/v1/deployments": {"get": {}}}, {
+        meta: {"type": "object", "description": "As the wares have it."}}
+    for version in VERSIONS:
+        name = f"com.example.wares.{version}.Ware"
+        definitions[name] = {
+            "type": "object", "description": "A thing to sell.",
+            "properties": {"metadata": {"$ref": f"#/definitions/{meta}"}},
+            "x-kubernetes-group-version-kind": [{"group": GROUP, "version": version, "kind": "Ware"}]}
+        paths[f"/apis/{GROUP}/{version}/namespaces/{{namespace}}/wares"] = {
+            "get": {"responses": {"200": {"description": "OK", "schema": {"$ref": f"#/definitions/{name}"}}}}}
+    return {"swagger": "2.0", "info": {"title": "wares", "version": "0"}, "paths": paths, "definitions": definitions}
+
+
 class AggregatedServer:
     """`seen`: (method, path, headers, common name of the client's certificate) of each request. `wares`: the objects.
-    The names moved, silent and endless redirect, never answer, never end."""
+    The names moved, silent and endless redirect, never answer, never end. `swagger`: the OpenAPI v2 document; a text is
+    sent as it is, "silent" and "endless" are as above. `flooded`: bytes of endless answers that were sent."""
 
     def __init__(self, folder, address, proxy_authority):
         self.ca, self.certificate, self.key = make_certificate(folder, "DNS:wares.shop.svc")
         self.proxy_authority = proxy_authority
         self.address, self.port, self.server = address, 0, None
         self.seen, self.wares, self.over = [], {"one": ware("one", colour="red")}, threading.Event()
+        self.swagger, self.flooded = swagger(), 0
 
     def start(self):
         """Listens, on the port that it had before if there was one."""
@@ -67,7 +86,7 @@ class AggregatedServer:
                 return dict(pair[0] for pair in certificate.get("subject", ())).get("commonName")
 
             def say(self, document, code=200):
-                body = json.dumps(document).encode()
+                body = document.encode() if isinstance(document, str) else json.dumps(document).encode()
                 self.send_response(code)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(body)))
@@ -92,6 +111,7 @@ class AggregatedServer:
 
             def flood(self):
                 while not owner.over.is_set():
+                    owner.flooded += 65536
                     yield b"x" * 65536
 
             def do_GET(self):
@@ -102,6 +122,10 @@ class AggregatedServer:
                     return self.say(
                         {"paths": {f"apis/{GROUP}/{v}": {"serverRelativeURL": f"/openapi/v3/apis/{GROUP}/{v}?hash=1"}
                                    for v in VERSIONS}})
+                if path == "/openapi/v2":
+                    if owner.swagger == "silent":
+                        return owner.over.wait(120)
+                    return self.stream(self.flood()) if owner.swagger == "endless" else self.say(owner.swagger)
                 if at[:3] == ["openapi", "v3", "apis"]:
                     return self.say(openapi(at[4]))
                 if at[:2] != ["apis", GROUP] or at[2] not in VERSIONS:

@@ -74,7 +74,7 @@ class Aggregation(unittest.TestCase):
         try:
             api.send("GET", path, None, headers)
             answer = api.connection.getresponse()
-            return answer.status, answer.read().decode(), answer.headers
+            return answer.status, answer.read().decode(errors="replace"), answer.headers
         finally:
             api.close()
 
@@ -99,6 +99,25 @@ class Aggregation(unittest.TestCase):
         local = self.api.get(f"{APIS}/v1.apps")
         self.assertEqual((local["spec"]["groupPriorityMinimum"], local["status"]["conditions"][0]["reason"]),
                          (17800, "Local"))
+
+    def test_openapi_v2(self):
+        names = {f"com.example.wares.{version}.Ware" for version in VERSIONS}
+        wait_for("the definitions", lambda: names <= self.api.get("/openapi/v2")["definitions"].keys())
+        document = self.api.get("/openapi/v2")
+        meta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+        self.assertEqual(document["definitions"][f"{meta}_v2"]["description"], "As the wares have it.")
+        self.assertNotEqual(document["definitions"][meta]["description"], "As the wares have it.")
+        for name in names:
+            self.assertEqual(document["definitions"][name]["properties"]["metadata"]["$ref"],
+                             f"#/definitions/{meta}_v2")
+        self.assertIn(f"/apis/{GROUP}/v1/namespaces/{{namespace}}/wares", document["paths"])
+        self.assertNotIn("/apis/apps/v1/deployments", document["paths"])
+        protobuf = self.raw("/openapi/v2", Accept="application/com.github.proto-openapi.spec.v2.v1.0+protobuf")
+        self.assertIn("com.example.wares.v1.Ware", protobuf[1])
+        for version in VERSIONS:
+            self.api.delete(f"{APIS}/{version}.{GROUP}")
+        wait_for("the definitions to go", lambda: not names & self.api.get("/openapi/v2")["definitions"].keys())
+        self.assertNotIn(f"{meta}_v2", self.api.get("/openapi/v2")["definitions"])
 
     @needs(shutil.which("kubectl"), "needs kubectl")
     def test_kubectl(self):

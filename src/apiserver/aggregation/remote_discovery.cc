@@ -15,6 +15,8 @@ namespace {
 
 using api::Json;
 
+constexpr int kServerFault = 500;
+
 /// The resources of a list that a server has sent; anything but objects with a name and a kind is left out.
 Json resources_in(const Json& list) {
   Json::Array kept;
@@ -25,6 +27,15 @@ Json resources_in(const Json& list) {
     kept.push_back(row);
   }
   return kept;
+}
+
+/// The path of the API's own document in the index of a server. Empty: there is none. A server may list only the
+/// document of its own group version under that path.
+std::string document_path(const RemoteApi& api, const api::Response& answer) {
+  const std::string key = fmt::format("apis/{}/{}", api.group, api.version);
+  const Result<Json> index = answer.ok() ? api::parse_json(answer.body) : Result<Json>(Error{});
+  const std::string_view path = index ? index->string_at({"paths", key, "serverRelativeURL"}) : std::string_view();
+  return path.starts_with("/openapi/v3/" + key) ? std::string(path) : std::string();
 }
 
 }  // namespace
@@ -38,9 +49,9 @@ void RemoteDiscovery::follow() {
     if (const auto before = known_.find(api->name); before != known_.end()) {
       // A new object with the old name (another uid) may name another server, so its documents are not reused.
       if (before->second.api->uid == api->uid) one = before->second;
-      if (*before->second.api != *api) due_.insert(api->name);
+      if (*before->second.api != *api) due_.add(api->name);
     } else {
-      due_.insert(api->name);
+      due_.add(api->name);
     }
     one.api = api;
     one.is_fresh = one.is_fresh && api->available;
@@ -48,6 +59,7 @@ void RemoteDiscovery::follow() {
   }
   known_ = std::move(known);
   publish();
+  open_api_.follow(apis_.all());
   if (known_.empty()) return;
   if (!std::exchange(is_timed_, true)) core_.timers.at(core_.now.mono + kRefresh, [this] { refresh(); });
   fetch_next();
@@ -57,14 +69,14 @@ void RemoteDiscovery::refresh() {
   is_timed_ = !known_.empty();
   if (!is_timed_) return;
   core_.timers.at(core_.now.mono + kRefresh, [this] { refresh(); });
-  for (const auto& [name, known] : known_) due_.insert(name);
+  for (const auto& [name, known] : known_) due_.add(name);
+  open_api_.refresh();
   fetch_next();
 }
 
 void RemoteDiscovery::fetch_next() {
   while (!due_.empty() && under_way_.size() < kFetchesMax) {
-    const std::string name = *due_.begin();
-    due_.erase(due_.begin());
+    const std::string name = due_.pop();
     const auto known = known_.find(name);
     if (known == known_.end() || !known->second.api->available || under_way_.contains(name)) continue;
     fetch(name, known->second.api);
@@ -105,15 +117,20 @@ void RemoteDiscovery::on_openapi(const std::string& name, const RemoteApiPtr& ap
   under_way_.erase(name);
   const auto known = known_.find(name);
   if (known != known_.end() && known->second.api->uid == api->uid) {
-    const std::string key = fmt::format("apis/{}/{}", api->group, api->version);
-    const Result<Json> index = answer && answer->ok() ? api::parse_json(answer->body) : Result<Json>(Error{});
-    std::string path(index ? index->string_at({"paths", key, "serverRelativeURL"}) : std::string_view());
-    // A server may list only the document of its own group version under that path.
-    if (!path.starts_with("/openapi/v3/" + key)) path.clear();
-    known->second.openapi_path = std::move(path);
+    // The document that is known stays while its server fails.
+    if (answer && answer->status < kServerFault) known->second.openapi_path = document_path(*api, *answer);
     publish();
   }
   fetch_next();
+}
+
+std::vector<RemoteSchemasPtr> RemoteDiscovery::remote_schemas() const {
+  std::vector<RemoteSchemasPtr> all;
+  for (const RemoteVersion& version : versions_) {
+    RemoteSchemasPtr schemas = open_api_.find(fmt::format("{}.{}", version.version, version.group));
+    if (schemas != nullptr) all.push_back(std::move(schemas));
+  }
+  return all;
 }
 
 void RemoteDiscovery::publish() {

@@ -4,8 +4,10 @@
 // Source: Kubernetes docs, "Kubernetes API Aggregation Layer"; KEP-3352.
 #pragma once
 
+#include "apiserver/aggregation/due_names.h"
 #include "apiserver/aggregation/remote_apis.h"
 #include "apiserver/aggregation/remote_fetch.h"
+#include "apiserver/aggregation/remote_open_api.h"
 #include "apiserver/read/core.h"
 #include "apiserver/request/remote_groups.h"
 
@@ -24,13 +26,18 @@ class RemoteDiscovery final : public RemoteGroups {
   static constexpr std::size_t kDocumentBytesMax = std::size_t{1} << 20U;
   static constexpr std::size_t kFetchesMax = 16;
 
-  RemoteDiscovery(Core& core, const RemoteApis& apis, RemoteFetch& fetch) : core_(core), apis_(apis), fetch_(fetch) {}
+  RemoteDiscovery(Core& core, const RemoteApis& apis, RemoteFetch& fetch)
+      : core_(core), apis_(apis), fetch_(fetch), open_api_(core, fetch) {}
 
   /// Called when APIs may have been added, removed or changed.
   void follow();
 
   // RemoteGroups
   const std::vector<RemoteVersion>& remote_versions() const override { return versions_; }
+
+  std::vector<RemoteSchemasPtr> remote_schemas() const override;
+
+  std::uint64_t schemas_version() const override { return open_api_.version(); }
 
   std::int64_t local_group_priority(std::string_view group, std::string_view version) const override {
     return local_priority(group, version).group;
@@ -60,10 +67,11 @@ class RemoteDiscovery final : public RemoteGroups {
   RemoteFetch& fetch_;
   std::uint64_t followed_ = 0;  // the version of apis_
   std::map<std::string, Known, std::less<>> known_;
-  std::set<std::string> due_;
+  DueNames due_;
   std::set<std::string> under_way_;
   bool is_timed_ = false;
   std::vector<RemoteVersion> versions_;
+  RemoteOpenApi open_api_;
 };
 
 }  // namespace spillway::apiserver

@@ -95,6 +95,7 @@ void RemoteFetch::get(Question question, Done done) {
                        .document = nullptr};
   request.headers.emplace_back("accept", "application/json");
   request.headers.emplace_back("user-agent", "kube-aggregator");
+  if (!question.known_tag.empty()) request.headers.emplace_back("if-none-match", std::move(question.known_tag));
   request.headers.emplace_back("host", fmt::format("{}:{}", question.server.tls_name, question.server.port));
   const AggregatedGateway::Ticket ticket =
       gateway_->open(question.server, std::move(request), std::make_shared<Sink>(*this, id));

@@ -28,6 +28,7 @@ class RemoteFetch {
     std::string target;  // "/apis/metrics.example.com/v1"
     std::size_t bytes_max = std::size_t{1} << 20U;
     Duration time_max = seconds(5);
+    std::string known_tag = {};  // ETag of the answer that is known; a server that still has it answers 304
   };
 
   /// `gateway` null: no server can be reached.

@@ -1,6 +1,9 @@
 #include "apiserver/request/openapi.h"
 
+#include "apiserver/request/openapi_merge.h"
 #include "apiserver/request/openapi_protobuf.h"
+#include "apiserver/request/openapi_schemas.h"
+#include "apiserver/request/remote_groups.h"
 #include "apiserver/resource/custom_kind.h"
 #include "base/rng.h"
 
@@ -60,7 +63,41 @@ void add_paths(const Resource& row, const Json& reference, Json& paths) {
   paths[collection + "/{name}"] = std::move(on_object);
 }
 
+/// Moves texts to the end of `out` as members of an object, in their order. False: the slice is used up.
+bool move_members(OpenApiMerge::Texts& texts, std::string& out, SliceBudget& budget) {
+  while (!texts.empty()) {
+    if (!budget.take(texts.begin()->second.size() / kCopyShare)) return false;
+    const auto one = texts.extract(texts.begin());
+    if (!out.ends_with('{')) out += ',';
+    out += api::to_text(Json(one.key()));
+    out += ':';
+    out += one.mapped();
+  }
+  return true;
+}
+
 }  // namespace
+
+/// A document that is being made: the schemas as text, by name, then the whole.
+struct OpenApi::Making {
+  explicit Making(OpenApiVersion version) : schemas(version) {}
+
+  OpenApiSchemas schemas;
+  std::vector<const Resource*> rows;
+  std::size_t next_row = 0;
+  api::Json paths = api::Json::object();
+  OpenApiMerge::Texts texts;
+  OpenApiMerge merge{{}};  // for v2
+  bool is_joined = false;  // no schema is missing: `texts` are moved to `text`
+  bool is_after_definitions = false;
+  bool is_after_parameters = false;
+  std::string text;
+};
+
+OpenApi::OpenApi(const ResourceRegistry& registry, std::string version, const RemoteGroups* remote)
+    : registry_(registry), version_(std::move(version)), remote_(remote) {}
+
+OpenApi::~OpenApi() = default;
 
 Json OpenApi::build(std::string_view group, std::string_view version) const {
   OpenApiSchemas schemas(OpenApiVersion::kV3);
@@ -127,8 +164,8 @@ const OpenApi::Document* OpenApi::make(const Page& page, SliceBudget& budget) {
   if (page.of == Page::Of::kV3Index) return know_hashes(budget) ? keep(page, make_index()) : nullptr;
   auto making = making_.find(page);
   if (making == making_.end()) making = making_.emplace(page, begin(page)).first;
-  if (!advance(page, making->second, budget) || !join(page, making->second, budget)) return nullptr;
-  std::string text = std::move(making->second.text);
+  if (!advance(page, *making->second, budget) || !join(page, *making->second, budget)) return nullptr;
+  std::string text = std::move(making->second->text);
   making_.erase(making);
   return keep(page, std::move(text));
 }
@@ -141,11 +178,12 @@ const OpenApi::Document* OpenApi::whole(const Page& page) {
   }
 }
 
-OpenApi::Making OpenApi::begin(const Page& page) const {
+std::unique_ptr<OpenApi::Making> OpenApi::begin(const Page& page) const {
   const bool is_v2 = page.of == Page::Of::kV2Json;
-  Making making(is_v2 ? OpenApiVersion::kV2 : OpenApiVersion::kV3);
+  auto making = std::make_unique<Making>(is_v2 ? OpenApiVersion::kV2 : OpenApiVersion::kV3);
+  if (is_v2 && remote_ != nullptr) making->merge = OpenApiMerge(remote_->remote_schemas());
   for (const Resource& row : registry_.all()) {
-    if (is_v2 || document_path(row.group, row.version) == page.path) making.rows.push_back(&row);
+    if (is_v2 || document_path(row.group, row.version) == page.path) making->rows.push_back(&row);
   }
   return making;
 }
@@ -173,20 +211,30 @@ bool OpenApi::advance(const Page& page, Making& making, SliceBudget& budget) con
 
 /// Members of objects are sorted, as in the text of a whole document.
 bool OpenApi::join(const Page& page, Making& making, SliceBudget& budget) const {
-  while (!making.texts.empty()) {
-    if (!budget.take(making.texts.begin()->second.size() / kCopyShare)) return false;
-    const auto one = making.texts.extract(making.texts.begin());
-    if (!making.text.ends_with('{')) making.text += ',';
-    making.text += api::to_text(Json(one.key()));
-    making.text += ':';
-    making.text += one.mapped();
-  }
-  Json rest = Json::object(
-      {{"info", Json::object({{"title", kTitle}, {"version", version_}})}, {"paths", std::move(making.paths)}});
-  const bool is_v2 = page.of == Page::Of::kV2Json;
-  rest[is_v2 ? "swagger" : "openapi"] = is_v2 ? "2.0" : "3.0.0";
-  making.text += is_v2 ? "}," : "}},";
+  if (page.of == Page::Of::kV2Json) return join_v2(making, budget);
+  if (!move_members(making.texts, making.text, budget)) return false;
+  const Json rest = Json::object({{"info", Json::object({{"title", kTitle}, {"version", version_}})},
+                                  {"openapi", "3.0.0"},
+                                  {"paths", std::move(making.paths)}});
+  making.text += "}},";
   making.text += api::to_text(rest).substr(1);
+  making.text += '\n';
+  return true;
+}
+
+/// Parameters and paths are those of other servers.
+bool OpenApi::join_v2(Making& making, SliceBudget& budget) const {
+  if (!making.is_after_definitions) {
+    if (!making.merge.advance(making.texts, budget) || !move_members(making.texts, making.text, budget)) return false;
+    const Json info = Json::object({{"title", kTitle}, {"version", version_}});
+    making.text += fmt::format(R"(}},"info":{},"parameters":{{)", api::to_text(info));
+    making.is_after_definitions = true;
+  }
+  if (!move_members(making.merge.parameters(), making.text, budget)) return false;
+  if (!making.is_after_parameters) making.text += R"(},"paths":{)";
+  making.is_after_parameters = true;
+  if (!move_members(making.merge.paths(), making.text, budget)) return false;
+  making.text += R"(},"swagger":"2.0"})";
   making.text += '\n';
   return true;
 }
@@ -249,11 +297,39 @@ std::string OpenApi::make_v2_protobuf() const {
                                {"type", "object"},
                                {kGroupVersionKind, Json::array({group_version_kind(*row)})}});
   }
+  add_remote_kinds(definitions);
   return open_api_v2_protobuf(kTitle, version_, definitions);
 }
 
-/// Drops documents made from an older table of resources.
+/// Adds the kinds of other servers without their fields; a name that is there already stays. The document is made in
+/// one piece, so those beyond the bound are left out.
+void OpenApi::add_remote_kinds(Json& definitions) const {
+  constexpr std::size_t kKindsMax = 2'000;
+  if (remote_ == nullptr) return;
+  std::size_t added = 0;
+  for (const RemoteSchemasPtr& source : remote_->remote_schemas()) {
+    for (const auto& [name, own] : source->definitions) {
+      added += own.kinds.size();
+      if (own.kinds.empty() || added > kKindsMax) continue;
+      Json& definition = definitions[name];
+      if (!definition.is_null()) continue;
+      Json::Array kinds;
+      for (const std::string& kind : own.kinds) kinds.push_back(api::parse_json(kind).value_or(Json::object()));
+      definition = Json::object({{"description", own.description.empty() ? name : own.description},
+                                 {"type", "object"},
+                                 {kGroupVersionKind, std::move(kinds)}});
+    }
+  }
+}
+
+/// Drops documents made from an older table of resources, and v2 made from older definitions of other servers.
 void OpenApi::forget_others() {
+  const std::uint64_t remote = remote_ != nullptr ? remote_->schemas_version() : 0;
+  if (std::exchange(remote_schemas_, remote) != remote) {
+    v2_json_.reset();
+    v2_protobuf_.reset();
+    making_.erase(Page{.of = Page::Of::kV2Json});
+  }
   if (std::exchange(generation_, registry_.generation()) == registry_.generation()) return;
   custom_.clear();
   index_.reset();

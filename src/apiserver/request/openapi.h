@@ -5,7 +5,6 @@
 #pragma once
 
 #include "api/json/json.h"
-#include "apiserver/request/openapi_schemas.h"
 #include "apiserver/resource/resource_registry.h"
 #include "apiserver/resource/slice_queue.h"
 
@@ -13,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +20,8 @@
 #include <vector>
 
 namespace spillway::apiserver {
+
+class RemoteGroups;
 
 class OpenApi {
  public:
@@ -29,13 +31,17 @@ class OpenApi {
     std::uint64_t hash = 0;
   };
 
-  OpenApi(const ResourceRegistry& registry, std::string version) : registry_(registry), version_(std::move(version)) {}
+  /// `remote`: the group versions of other servers, which v2 has as well; null: there are none.
+  explicit OpenApi(const ResourceRegistry& registry, std::string version, const RemoteGroups* remote = nullptr);
+  ~OpenApi();
+  OpenApi(const OpenApi&) = delete;
+  OpenApi& operator=(const OpenApi&) = delete;
 
   /// The address of one of the documents.
   struct Page {
     enum class Of : std::uint8_t {
       kV2Json,      // all kinds and their fields, for older clients
-      kV2Protobuf,  // as kV2Json, in protobuf; custom kinds without their fields
+      kV2Protobuf,  // as kV2Json, in protobuf; custom kinds and those of other servers without their fields
       kV3Index,     // the list of documents, each with a hash in its URL
       kV3Document,  // document of one group and version
     };
@@ -54,22 +60,12 @@ class OpenApi {
   const Document* whole(const Page& page);
 
  private:
-  /// A document that is being made: the schemas as text, by name, then the whole.
-  struct Making {
-    explicit Making(OpenApiVersion version) : schemas(version) {}
+  struct Making;
 
-    OpenApiSchemas schemas;
-    std::vector<const Resource*> rows;
-    std::size_t next_row = 0;
-    api::Json paths = api::Json::object();
-    std::map<std::string, std::string> texts;
-    bool is_joined = false;  // no schema is missing: `texts` are moved to `text`
-    std::string text;
-  };
-
-  Making begin(const Page& page) const;
+  std::unique_ptr<Making> begin(const Page& page) const;
   bool advance(const Page& page, Making& making, SliceBudget& budget) const;
   bool join(const Page& page, Making& making, SliceBudget& budget) const;
+  bool join_v2(Making& making, SliceBudget& budget) const;
   bool know_hashes(SliceBudget& budget);
   const Document* keep(const Page& page, std::string text);
   void forget_others();
@@ -78,9 +74,11 @@ class OpenApi {
   api::Json build(std::string_view group, std::string_view version) const;
   std::string make_index();
   std::string make_v2_protobuf() const;
+  void add_remote_kinds(api::Json& definitions) const;
 
   const ResourceRegistry& registry_;
   std::string version_;
+  const RemoteGroups* remote_;
   // Hashes by path; those of built-in groups never change. Each document is made at most twice: for its hash and its
   // text.
   std::map<std::string, std::uint64_t> built_in_hashes_;
@@ -90,8 +88,9 @@ class OpenApi {
   std::optional<Document> index_;
   std::optional<Document> v2_json_;
   std::optional<Document> v2_protobuf_;
-  std::map<Page, Making> making_;
-  std::uint64_t generation_ = 0;  // table of resources that the documents of custom kinds were made from
+  std::map<Page, std::unique_ptr<Making>> making_;
+  std::uint64_t generation_ = 0;      // table of resources that the documents of custom kinds were made from
+  std::uint64_t remote_schemas_ = 0;  // version of the definitions of other servers that v2 was made from
 };
 
 }  // namespace spillway::apiserver

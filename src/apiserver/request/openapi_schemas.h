@@ -5,6 +5,7 @@
 
 #include "api/json/json.h"
 #include "api/schema/schema.h"
+#include "apiserver/request/kind_extension.h"
 #include "apiserver/resource/resource_registry.h"
 
 #include <optional>
@@ -15,9 +16,6 @@
 #include <vector>
 
 namespace spillway::apiserver {
-
-/// The extension that names the kind of a schema or an operation.
-inline constexpr std::string_view kGroupVersionKind = "x-kubernetes-group-version-kind";
 
 /// {"group": …, "version": …, "kind": …}.
 api::Json group_version_kind(const Resource& row);

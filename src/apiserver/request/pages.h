@@ -27,7 +27,7 @@ class Pages {
         version_(std::move(version)),
         remote_(remote),
         discovery_(registry, remote),
-        openapi_(registry, version_),
+        openapi_(registry, version_, remote),
         slices_(slices) {}
 
   /// True if the path was one of these pages and has been answered, or will be.

@@ -1,6 +1,7 @@
 // Computations that clients can make long (rules and policies in the Common Expression Language), each in a fiber: the
 // first slice runs at once, the others between requests. Thread: loop. Bound: a computation belongs to a request that
-// has a seat (apiserver/flow), or compiles a stored policy or webhook, one at a time (read/compilations.h).
+// has a seat (apiserver/flow), compiles a stored policy or webhook, one at a time (read/compilations.h), or reads an
+// OpenAPI document of another server, two at a time (aggregation/remote_open_api.h).
 #pragma once
 
 #include "apiserver/resource/slice_queue.h"

@@ -1,5 +1,6 @@
 """Aggregated APIs: by users that may not write APIServices, forged names of users, redirects, answers without an end,
-Services that lead back to this machine or to another namespace's pods, and groups that are built in."""
+Services that lead back to this machine or to another namespace's pods, groups that are built in, and OpenAPI v2
+documents that are no documents, lead in circles, take the names of others or have no end."""
 import base64
 import http.client
 import json
@@ -131,6 +132,64 @@ def built_in(_):
         yield takes(group, "v1")
 
 
+def definitions(server):
+    """OpenAPI v2 documents of the server; each is followed by the good one, as what is known of a server stays."""
+    good, fetched = server.swagger, f"/apis/{GROUP}/v1/namespaces/default/wares"
+    name = "com.example.wares.v1.Ware"
+
+    def offers(title, document, wants=None):
+        def act(cluster):
+            asked = sum(path == "/openapi/v2" for _, path, _, _ in server.seen)
+            server.swagger, server.flooded = document, 0
+            try:
+                priority = cluster.admin.get(MINE)["spec"]["versionPriority"] % 900 + 1
+                cluster.admin.patch(MINE, {"spec": {"versionPriority": priority}})  # a change is a reason to fetch
+                wait_for("the request for it",
+                         lambda: sum(path == "/openapi/v2" for _, path, _, _ in server.seen) > asked)
+                for _ in range(20):
+                    code, text = cluster.ask("admin", "GET", "/openapi/v2")
+                    if code != 200 or "io.k8s.api.core.v1.Pod" not in json.loads(text)["definitions"]:
+                        return f"{code} {shown(text)}"
+                    code, text = cluster.ask("admin", "GET", fetched)
+                    if code != 200:
+                        return f"{code} {shown(text)}"
+                found = json.loads(cluster.ask("admin", "GET", "/openapi/v2")[1])["definitions"]
+                if wants is not None:
+                    wait_for("the definitions", lambda: wants(
+                        json.loads(cluster.ask("admin", "GET", "/openapi/v2")[1])["definitions"]))
+                elif name in found and found[name]["description"] != "A thing to sell.":
+                    return f"it is {found[name]}"
+                return f"{server.flooded} bytes were taken" if server.flooded > 64 << 20 else None
+            finally:
+                server.swagger = good
+        return Act(title, act)
+
+    def lead_to(definition, **others):
+        paths = {f"/apis/{GROUP}/v1/wares": {"$ref": f"#/definitions/{name}"}}
+        return {"swagger": "2.0", "paths": paths, "definitions": {name: definition, **others}}
+    forged = {"type": "object", "description": "forged"}
+    yield offers("definitions as they should be", good, lambda found: name in found)
+    yield offers("definitions without an end", "endless")
+    yield offers("definitions that never come", "silent")
+    yield offers("definitions that are no JSON", "{" * 100_000)
+    yield offers("definitions that are a list", "[" * 100_000 + "]" * 100_000)
+    yield offers("definitions of half a document", json.dumps(good)[:-40])
+    yield offers("definitions that are deep", json.dumps(lead_to("at")).replace('"at"', "[" * 50_000 + "]" * 50_000))
+    yield offers("definitions that are numbers", lead_to(7))
+    yield offers("a definition of 2 MiB", lead_to({"description": "x" * (2 << 20)}))
+    yield offers("100,000 definitions", lead_to(forged, **{f"d{i}": {} for i in range(100_000)}))
+    yield offers("definitions in circles", lead_to({"p": {"$ref": "#/definitions/b"}},
+                                                   b={"p": {"$ref": f"#/definitions/{name}"}}),
+                 lambda found: "b" in found)
+    pod = "io.k8s.api.core.v1.Pod"
+    yield offers("a definition that is a pod's", lead_to({"p": {"$ref": f"#/definitions/{pod}"}}, **{pod: forged}),
+                 lambda found: found[pod]["description"] != "forged" and found[f"{pod}_v2"]["description"] == "forged")
+    taken = [pod, *(f"{pod}_v{i}" for i in range(2, 300))]
+    yield offers("all names that a pod's definition could get",
+                 lead_to({"all": [{"$ref": f"#/definitions/{each}"} for each in taken]},
+                         **{each: forged for each in taken}))
+
+
 def slow(server):
     def beside(name):
         def act(cluster):
@@ -161,4 +220,5 @@ def attempts(cluster):
     if own_address() is None:
         return []
     server = furnish(cluster)
-    return [*strangers(), *forged(server), *led_astray(server), *built_in(server), *slow(server)]
+    return [*strangers(), *forged(server), *led_astray(server), *built_in(server), *definitions(server),
+            *slow(server)]
