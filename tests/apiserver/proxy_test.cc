@@ -114,6 +114,27 @@ TEST(Proxy, RewritesRedirectsAndAddsASlash) {
   EXPECT_EQ(sink->response->body, "moved");
 }
 
+TEST(Proxy, LinksOfAPageLeadBelowTheProxy) {
+  TestServer server;
+  make_addressed_pod(server, "web", "10.0.0.7");
+  const auto whole = server.send(api::Method::kGet, kWebProxy + "/");
+  server.pods().asked.front().sink->on_response(
+      api::Response{200, {{"Content-Type", "text/html"}}, R"(<a href="/x">)"});
+  EXPECT_EQ(whole->response->body, "<a href=\"" + kWebProxy + "/x\">");
+  const auto pieces = server.send(api::Method::kGet, kWebProxy + "/");
+  const auto& sink = server.pods().asked.back().sink;
+  sink->on_stream(api::Response{200, {{"Content-Type", "text/html; charset=utf-8"}, {"Content-Length", "18"}}, {}});
+  for (const char* piece : {"<a hr", "ef='/x", "'>y", "<"}) {
+    EXPECT_TRUE(sink->write(std::make_shared<const std::string>(piece)));
+  }
+  sink->on_end();
+  EXPECT_EQ(pieces->text, "<a href='" + kWebProxy + "/x'>y<");
+  const auto data = server.send(api::Method::kGet, kWebProxy + "/");
+  server.pods().asked.back().sink->on_response(
+      api::Response{200, {{"Content-Type", "application/json"}}, R"("<a href=\"/x\">")"});
+  EXPECT_EQ(data->response->body, R"("<a href=\"/x\">")");
+}
+
 // The verb that authorization sees for a method: HEAD reads, OPTIONS is no verb that a role names.
 TEST(Proxy, NeedsTheVerbOfItsMethod) {
   using enum api::Method;

@@ -41,6 +41,10 @@ void AnswerSink::on_response(api::Response response) {
   begins(response.status);
   if (refuses(response)) return;
   std::string body = std::exchange(response.body, {});
+  if (from_.rewrites_links && has_links(response)) {
+    HtmlLinks links(from_.path, from_.hosts);
+    body = links.rewritten(body) + links.rest();
+  }
   api::Response head = shown(response);
   const std::string type = take_type(head);
   exchange_->answer(head.status, std::move(body), type, std::move(head.headers));
@@ -49,6 +53,7 @@ void AnswerSink::on_response(api::Response response) {
 void AnswerSink::on_stream(api::Response head) {
   begins(head.status);
   if (refuses(head)) return;
+  if (from_.rewrites_links && has_links(head)) links_.emplace(from_.path, from_.hosts);
   api::Response sent = shown(head);
   const std::string type = take_type(sent);
   exchange_->open_stream(type, from_.cancel, sent.status, std::move(sent.headers));
@@ -68,11 +73,17 @@ void AnswerSink::on_upgrade(api::Response head, std::shared_ptr<api::UpgradedInp
 }
 
 bool AnswerSink::write(std::shared_ptr<const std::string> chunk) {
-  return upgraded_ != nullptr ? upgraded_->write(std::move(chunk)) : exchange_->write(std::move(chunk));
+  if (upgraded_ != nullptr) return upgraded_->write(std::move(chunk));
+  if (!links_) return exchange_->write(std::move(chunk));
+  std::string piece = links_->rewritten(*chunk);
+  return piece.empty() || exchange_->write(std::make_shared<const std::string>(std::move(piece)));
 }
 
 void AnswerSink::on_end() {
   const auto upgraded = upgraded_;  // ending the exchange may destroy this object
+  if (std::string rest = links_ ? links_->rest() : std::string(); !rest.empty()) {
+    static_cast<void>(exchange_->write(std::make_shared<const std::string>(std::move(rest))));
+  }
   upgraded != nullptr ? upgraded->on_end() : exchange_->end();
 }
 

@@ -5,6 +5,7 @@
 
 #include "api/exchange/upgrade.h"
 #include "apiserver/proxy/forwarding.h"
+#include "apiserver/proxy/html_links.h"
 #include "apiserver/read/core.h"
 #include "apiserver/request/exchange.h"
 
@@ -32,6 +33,7 @@ class AnswerSink final : public api::UpgradingSink {
     std::function<void()> cancel = [] {};      // called when the client has disconnected
     std::function<void()> on_stream = [] {};   // called when the answer begins to arrive in pieces
     Redirects redirects = Redirects::kPassed;  // refused: the client gets 502
+    bool rewrites_links = false;               // links of HTML lead below the proxy
   };
 
   AnswerSink(Core& core, ExchangePtr exchange, From from)
@@ -62,6 +64,7 @@ class AnswerSink final : public api::UpgradingSink {
   From from_;
   std::shared_ptr<void> held_;
   std::shared_ptr<api::UpgradingSink> upgraded_;
+  std::optional<HtmlLinks> links_;  // rewrites an answer that arrives in pieces
 };
 
 }  // namespace spillway::apiserver

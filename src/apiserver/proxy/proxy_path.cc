@@ -123,7 +123,8 @@ void ProxyPath::ask_server(const ExchangePtr& exchange, const PodServer& server)
                        .hosts = {.server = host_of(server), .client = std::string(asked.header("host"))},
                        .type = kOfPods,
                        .place = place,
-                       .step = step});
+                       .step = step,
+                       .rewrites_links = true});
   // The client may disconnect before the answer begins: the call to the pod is then cancelled.
   const auto ticket = std::make_shared<std::optional<PodGateway::Ticket>>();
   const std::function<void()> cancel = [pods = ways_.pods, ticket] {
