@@ -34,6 +34,7 @@ MEASURES = Not("a measurement on a quiet machine with a release build: minutes t
 LAB = Not("boots virtual machines for minutes; tests/lab/run itself is run by e2e_lab")
 CONTAINERD = Runs("tests/e2e/own_containerd.py", "--container-runtime-endpoint")
 COMPANION = Runs("tests/e2e/test_companion.py", '"--companion"')
+UPSTREAM = Runs("tests/tools/test_upstream_conformance.py", "upstream_conformance.py")
 HOLLOW = Runs("tests/e2e/test_hollow.py", '"hollow"')
 NAME = Not("the name of a mode or of a flag, not a whole command")
 POD = ("NAME", "$POD")
@@ -116,6 +117,10 @@ TABLE = {
         ),
         "./dev swarm --seeds 20": Runs("tests/e2e/test_simulate.py", '"swarm"'),
         "./dev conformance [KUBECONFIG]": Runs("tests/e2e/conformance.sh", "conformance"),
+        "./dev conformance --upstream KUBECONFIG": UPSTREAM,
+    },
+    "docs/how-to/upstream-conformance.md": {
+        "./dev conformance --upstream KUBECONFIG --binary ./e2e.test --reports reports": UPSTREAM,
     },
     "CONTRIBUTING.md": {
         "./dev build": BUILDS,
