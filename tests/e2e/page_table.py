@@ -119,9 +119,6 @@ TABLE = {
         "./dev conformance [KUBECONFIG]": Runs("tests/e2e/conformance.sh", "conformance"),
         "./dev conformance --upstream KUBECONFIG": UPSTREAM,
     },
-    "docs/how-to/upstream-conformance.md": {
-        "./dev conformance --upstream KUBECONFIG --binary ./e2e.test --reports reports": UPSTREAM,
-    },
     "CONTRIBUTING.md": {
         "./dev build": BUILDS,
         "./dev test": Not("is what runs the tests"),
