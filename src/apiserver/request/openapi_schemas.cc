@@ -14,8 +14,8 @@ namespace {
 using api::Json;
 
 constexpr std::string_view kApiVersionText =
-    "Group and version of the schema this object is written in, as GROUP/VERSION.";
-constexpr std::string_view kKindText = "What this object is, in CamelCase and in the singular.";
+    "APIVersion defines the group and version of the schema this object is written in, as GROUP/VERSION.";
+constexpr std::string_view kKindText = "Kind is the type of this object, in CamelCase and in the singular.";
 constexpr std::string_view kCustomMetadataText =
     "How the object is called, labelled and owned. Name and namespace cannot be changed.";
 
