@@ -433,6 +433,16 @@ TEST(AggregatedOpenApi, ADocumentThatIsKnownIsNotSentAgain) {
   EXPECT_THAT(world.server.get("/openapi/v2").text, HasSubstr("A thing to sell."));
 }
 
+TEST(AggregatedOpenApi, AChangeDuringAFetchIsFollowedByAnother) {
+  ApiWorld world;
+  world.make_all();  // the request for v2 has no answer yet
+  const auto change = world.server.merge(kApis + "/v1.wares.example.com", R"({"spec":{"versionPriority":7}})");
+  EXPECT_EQ(change.code, 200) << change.text;
+  world.script["/openapi/v2"] = reply(200, kDefinitions);
+  for (int i = 0; i < 15; ++i) world.server.advance(seconds(1));
+  EXPECT_THAT(world.server.get("/openapi/v2").text, HasSubstr("A thing to sell."));
+}
+
 TEST(AggregatedOpenApi, TheIndexOfV3StaysWhileTheServerFails) {
   ApiWorld world;
   world.make_all();

@@ -75,12 +75,18 @@ void RemoteDiscovery::refresh() {
 }
 
 void RemoteDiscovery::fetch_next() {
+  std::vector<std::string> later;  // names whose present fetch may have begun before they became due
   while (!due_.empty() && under_way_.size() < kFetchesMax) {
     const std::string name = due_.pop();
     const auto known = known_.find(name);
-    if (known == known_.end() || !known->second.api->available || under_way_.contains(name)) continue;
+    if (known == known_.end() || !known->second.api->available) continue;
+    if (under_way_.contains(name)) {
+      later.push_back(name);
+      continue;
+    }
     fetch(name, known->second.api);
   }
+  for (const std::string& name : later) due_.add(name);
 }
 
 void RemoteDiscovery::fetch(const std::string& name, const RemoteApiPtr& api) {
