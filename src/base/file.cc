@@ -1,5 +1,6 @@
 #include "base/file.h"
 
+#include "base/file_draft.h"
 #include "base/unique_fd.h"
 
 #include <fcntl.h>
@@ -99,15 +100,9 @@ Outcome sync_folder_of(const std::string& path) {
 }
 
 Outcome replace_file(const std::string& path, std::string_view text) {
-  std::string draft = path + ".XXXXXX";
-  UniqueFd file(::mkostemp(draft.data(), O_CLOEXEC));  // exclusively, with mode 0600
-  if (!file) return errno_error(path, errno);
-  const bool written = write_all(file.get(), text, path) && ::fsync(file.get()) == 0 && file.close() &&
-                       ::rename(draft.c_str(), path.c_str()) == 0;
-  if (written) return sync_folder_of(path);
-  const int error = errno;
-  ::unlink(draft.c_str());
-  return errno_error(path, error);
+  SPILLWAY_TRY(draft, FileDraft::write(path, text));
+  SPILLWAY_TRY_VOID(draft.place());
+  return sync_folder_of(path);
 }
 
 }  // namespace spillway

@@ -2,6 +2,7 @@
 #include "host/files/checkpoint_files.h"
 
 #include "base/file.h"
+#include "base/file_draft.h"
 #include "host/files/resolver_file.h"
 #include "runtime/loop.h"
 
@@ -10,6 +11,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
+#include <memory>
+#include <semaphore>
+#include <string>
+#include <string_view>
 
 namespace spillway::host {
 namespace {
@@ -77,6 +82,52 @@ TEST_F(CheckpointFilesTest, WhatIsSavedIsWrittenWhileTheLoopTurns) {
   loop_.post([&check] { check(check); });
   loop_.run({});
   EXPECT_EQ(count(), 2);
+}
+
+TEST_F(CheckpointFilesTest, AWriteThatHangsBeyondTheEndReplacesNothing) {
+  std::binary_semaphore begun{0};
+  std::binary_semaphore goes_on{0};
+  std::binary_semaphore ended{0};
+  {
+    // The thread keeps its copy of the function until the write has ended.
+    const std::shared_ptr<std::binary_semaphore> copies(&ended, [](auto* signal) { signal->release(); });
+    const auto hang = [&, copies](const std::string& path, std::string_view text) {
+      begun.release();
+      goes_on.acquire();
+      return FileDraft::write(path, text);
+    };
+    CheckpointFiles files(loop_, folder_, {}, hang);
+    files.save("cpus", "1");
+    begun.acquire();
+    files.save("cpus", "2");
+  }
+  EXPECT_EQ(text_of("cpus"), "2");
+  goes_on.release();
+  ended.acquire();
+  EXPECT_EQ(text_of("cpus"), "2") << "the older text came later";
+  EXPECT_EQ(count(), 1) << "its draft stays";
+}
+
+TEST_F(CheckpointFilesTest, TheTextOfAWriteThatHangsIsWrittenAtTheEnd) {
+  std::binary_semaphore begun{0};
+  std::binary_semaphore goes_on{0};
+  std::binary_semaphore ended{0};
+  {
+    const std::shared_ptr<std::binary_semaphore> copies(&ended, [](auto* signal) { signal->release(); });
+    const auto hang = [&, copies](const std::string& path, std::string_view text) {
+      begun.release();
+      goes_on.acquire();
+      return FileDraft::write(path, text);
+    };
+    CheckpointFiles files(loop_, folder_, {}, hang);
+    files.save("cpus", "1");
+    begun.acquire();
+  }
+  EXPECT_EQ(text_of("cpus"), "1");
+  ASSERT_TRUE(replace_file(folder_ / "cpus", "of the next process"));
+  goes_on.release();
+  ended.acquire();
+  EXPECT_EQ(text_of("cpus"), "of the next process");
 }
 
 TEST_F(CheckpointFilesTest, TheOldTextStaysIfTheNewOneCannotBeWritten) {
