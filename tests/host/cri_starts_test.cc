@@ -3,6 +3,7 @@
 // answered by hand.
 #include "host/containers/cri_runtime.h"
 #include "support/fake_cgroup.h"
+#include "support/patience.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -97,6 +98,16 @@ class CriStarts : public ::testing::Test, protected agent::Host::Receiver {
     run_turn();
   }
 
+  /// Runs the loop until so many calls of the method wait; fails if that takes too long.
+  void run_until_waiting(std::string_view method, std::size_t calls) {
+    const Instant end = loop_.now().mono + support::kPatience;
+    while (waiting(method) != calls && loop_.now().mono < end) {
+      loop_.at(loop_.now().mono + milliseconds(1), [this] { loop_.stop(); });
+      loop_.run({});
+    }
+    ASSERT_EQ(waiting(method), calls) << method;
+  }
+
   void run_turn() {
     loop_.post([this] { loop_.stop(); });
     loop_.run({});
@@ -148,8 +159,7 @@ TEST_F(CriStarts, AContainerIsNotMadeInALaterPodOfTheSameUid) {
   runtime_->execute(agent::RemovePod{"u1"});
   create_pod();
   start();
-  run_turn();
-  ASSERT_EQ(waiting("ImageStatus"), 2U);
+  run_until_waiting("ImageStatus", 2);
   answer("ImageStatus", present_image());
   EXPECT_EQ(waiting("ImageStatus"), 1U) << "the first start has no pod any more";
   start();
@@ -167,8 +177,7 @@ TEST_F(CriStarts, ASandboxOfAnEarlierPodIsRemoved) {
   runtime_->execute(agent::RemovePod{"u1"});
   create_pod();
   runtime_->execute(agent::RunSandbox{.uid = "u1"});
-  run_turn();
-  ASSERT_EQ(waiting("RunPodSandbox"), 2U);
+  run_until_waiting("RunPodSandbox", 2);
   answer("RunPodSandbox", api::Json::object({{"pod_sandbox_id", "s1"}}));
   ASSERT_EQ(waiting("StopPodSandbox"), 1U) << "the sandbox belongs to no pod";
   answer("StopPodSandbox", api::Json::object());
@@ -177,6 +186,22 @@ TEST_F(CriStarts, ASandboxOfAnEarlierPodIsRemoved) {
   EXPECT_EQ(sandboxes_reported(), 0U);
   answer("RunPodSandbox", api::Json::object({{"pod_sandbox_id", "s2"}}));
   EXPECT_EQ(waiting("PodSandboxStatus"), 1U) << "the later pod has its own";
+}
+
+TEST_F(CriStarts, ALaterPodIsMadeOnceTheEarlierOneIsRemoved) {
+  create_pod();
+  runtime_->execute(agent::RunSandbox{.uid = "u1"});
+  answer("RunPodSandbox", api::Json::object({{"pod_sandbox_id", "s1"}}));
+  answer("PodSandboxStatus", api::Json::object());
+  runtime_->execute(agent::RemovePod{"u1"});
+  create_pod();
+  runtime_->execute(agent::RunSandbox{.uid = "u1"});
+  run_turn();
+  EXPECT_EQ(waiting("RunPodSandbox"), 0U) << "the earlier pod has its sandbox";
+  while (waiting("StopPodSandbox") > 0) answer("StopPodSandbox", api::Json::object());
+  answer("RemovePodSandbox", api::Json::object());
+  run_until_waiting("RunPodSandbox", 1);
+  EXPECT_TRUE(std::filesystem::exists(state_ / "pods" / "default_web_u1"));
 }
 
 TEST_F(CriStarts, AStopOfAPodThatIsBeingRemovedBeginsNoSecondRemoval) {

@@ -131,6 +131,7 @@ void CriPodEnds::stop(const agent::StopPod& command) {
 void CriPodEnds::remove(const agent::RemovePod& command) {
   CriPod* pod = pods_.find(command.uid);
   if (pod == nullptr || std::exchange(pod->removing, true)) return;
+  pods_.removals().begin(command.uid);
   if (endings_.contains(command.uid)) return;
   if (!pod->stopping || !pod->containers.empty()) return end(command.uid, Duration::zero());
   start_removal(command.uid);
@@ -142,6 +143,7 @@ void CriPodEnds::shut_down(Duration grace, std::function<void()> done) {
   std::vector<std::string> uids;
   for (const auto& [uid, pod] : pods_.all()) uids.push_back(uid);
   for (const std::string& uid : uids) {
+    pods_.removals().begin(uid);
     if (std::exchange(pods_.find(uid)->removing, true) && !endings_.contains(uid)) continue;
     end(uid, grace);
   }
@@ -233,9 +235,13 @@ void CriPodEnds::free_storage(const std::string& uid) {
   for (const auto& [instance, id] : pod.ended)
     host_.calls.call("RemoveContainer", Json::object({{"container_id", id}}), kRuntimeCallMax,
                      [on_freed](const Result<Json>& /*removed*/) { on_freed(1); });
-  const auto remove = alive_.guard([this, on_freed, folder = pod.directory + "/_volumes"] {
-    remove_volume_files(folder, [on_freed] { on_freed(1); });
+  pods_.removals().job_began(uid);
+  const auto on_removed = alive_.guard([this, uid, on_freed] {
+    on_freed(1);
+    pods_.removals().job_ended(uid);
   });
+  const auto remove = alive_.guard(
+      [this, on_removed, folder = pod.directory + "/_volumes"] { remove_volume_files(folder, on_removed); });
   const bool queued = pod.volumes && means_.volumes.release(std::exchange(pod.volumes, nullptr), remove);
   if (!queued) remove();
   on_freed(1);
@@ -261,16 +267,17 @@ void CriPodEnds::forget(const std::string& uid) {
   means_.cgroups.update_class_limits();
   for (const auto& [name, container] : pod.containers) means_.log_folders.unlink(pod.command.pod, name, container.id);
   for (const auto& [instance, id] : pod.ended) means_.log_folders.unlink(pod.command.pod, instance.first, id);
-  remove_directories(pod);
   if (pod.cgroup) means_.cgroups.remove(pod.command.qos, uid);
+  remove_directories(pod);  // last: a later pod may begin here
   if (pods_.is_closing()) report_shut_down();
 }
 
-/// Unmounts the volumes, then deletes the files of the pod.
+/// Unmounts the volumes, then deletes the files of the pod: the last job of its removal.
 void CriPodEnds::remove_directories(CriPod& pod) {
   ++directories_in_removal_;
-  const auto left = alive_.guard([this] {
+  const auto left = alive_.guard([this, uid = pod.command.uid] {
     --directories_in_removal_;
+    pods_.removals().job_ended(uid);
     if (pods_.is_closing()) report_shut_down();
   });
   const auto remove_folders = alive_.guard([this, left, directory = pod.directory, logs = pod.logs] {

@@ -27,8 +27,9 @@ CriPod* CriPods::find(const std::string& uid, const PodIdentity& identity) {
 }
 
 bool CriPods::is_made_anew(const std::string& uid, const PodIdentity& identity) const {
+  if (identity == nullptr) return false;
   const CriPod* found = find(uid);
-  return found != nullptr && identity != nullptr && found->identity != identity;
+  return removals_.has_later(uid) || (found != nullptr && found->identity != identity);
 }
 
 const CriPod* CriPods::find(const api::PodKey& key) const {

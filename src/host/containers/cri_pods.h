@@ -16,6 +16,7 @@
 #include "host/observation/observer.h"
 #include "host/pods/container_starts.h"
 #include "host/pods/pod_identity.h"
+#include "host/pods/pod_removals.h"
 #include "host/reaction/container_handle.h"
 #include "host/reaction/host_events.h"
 #include "host/reaction/reaction_target.h"
@@ -99,7 +100,7 @@ class CriPods {
   const CriPod* find(const std::string& uid) const;
   /// Null as well if that pod was removed and another one has its uid.
   CriPod* find(const std::string& uid, const PodIdentity& identity);
-  /// True if another pod has the uid now.
+  /// True if another pod has the uid now, or waits for it.
   bool is_made_anew(const std::string& uid, const PodIdentity& identity) const;
   /// Finds the pod of that name that is not being stopped, if there are several.
   const CriPod* find(const api::PodKey& key) const;
@@ -138,6 +139,8 @@ class CriPods {
 
   bool is_complete() const { return complete_; }
 
+  PodRemovals& removals() { return removals_; }
+
   /// Called when the node shuts down: no pod and no container starts any more.
   void close() { closing_ = true; }
 
@@ -148,6 +151,7 @@ class CriPods {
   HostEvents& events_;
   std::string runtime_name_;
   Map pods_;
+  PodRemovals removals_;
   bool complete_ = false;
   bool closing_ = false;
 };

@@ -100,7 +100,9 @@ CriRuntime::CriRuntime(runtime::Loop& loop, const NodeSlice& slice, std::unique_
                 .takeover = takeover_,
                 .sandboxes = sandboxes_,
                 .container_ends = container_ends_,
-                .status = status_feed_}) {}
+                .status = status_feed_}) {
+  pods_.removals().connect(log_, [this](agent::HostCommand command) { execute(std::move(command)); });
+}
 
 Result<std::unique_ptr<CriRuntime>> CriRuntime::create(runtime::Loop& loop, const NodeSlice& slice,
                                                        std::unique_ptr<RuntimeCalls> calls,
@@ -126,6 +128,7 @@ Result<std::unique_ptr<CriRuntime>> CriRuntime::create(runtime::Loop& loop, cons
 CriRuntime::~CriRuntime() = default;
 
 void CriRuntime::execute(agent::HostCommand command) {
+  if (pods_.removals().hold_back(command)) return;
   std::visit([this](auto&& each) { on_command(std::forward<decltype(each)>(each)); }, std::move(command));
 }
 

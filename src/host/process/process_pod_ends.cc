@@ -35,6 +35,7 @@ void ProcessPodEnds::remove(const agent::RemovePod& command) {
   ProcessPod* pod = pods_.find(command.uid);
   if (pod == nullptr) return;
   pod->removing = true;
+  pods_.removals().begin(command.uid);
   stop_containers(*pod, Duration::zero());
   advance(command.uid);
 }
@@ -104,29 +105,33 @@ void ProcessPodEnds::remove_work_files(const std::string& folder, const std::fun
   if (!queued) then();
 }
 
-/// Unmounts the volumes, then deletes their files. No caller waits for it.
+/// Unmounts the volumes, then deletes their files. `done` may be empty.
 void ProcessPodEnds::release_volumes(ProcessPod& pod, std::function<void()> done) {
   if (!pod.volumes) {
     if (done) done();
     return;
   }
   const std::string folder = pod.volume_folder();
+  pods_.removals().job_began(pod.command.uid);
+  done = alive_.guard([this, uid = pod.command.uid, then = std::move(done)] {
+    if (then) then();
+    pods_.removals().job_ended(uid);
+  });
   const auto remove = alive_.guard([this, folder, done] { remove_volume_files(folder, done); });
   if (means_.volumes.release(std::exchange(pod.volumes, nullptr), remove)) return;
   host_.log.warning("volumes not removed", {{"directory", folder}});
-  if (done) done();
+  done();
 }
 
 void ProcessPodEnds::remove_volume_files(const std::string& folder, const std::function<void()>& done) {
   const bool removing = means_.files.submit([folder, done]() -> runtime::Loop::Task {
     std::error_code error;
     fs::remove_all(folder, error);
-    if (!done) return {};
     return done;
   });
   if (removing) return;
   host_.log.warning("volumes not removed", {{"directory", folder}});
-  if (done) done();
+  done();
 }
 
 void ProcessPodEnds::remove_pod(const std::string& uid) {
@@ -138,19 +143,24 @@ void ProcessPodEnds::remove_pod(const std::string& uid) {
   release_volumes(pod);
   means_.maker.release_ids(pod);
   if (pod.cgroup) remove_cgroup(pod.command.qos, "pod" + uid, 0);
-  if (!pod.directory.empty()) remove_directory(pod);
+  remove_directory(pod);
 }
 
-/// The end of a mount namespace waits for all processors: namespaces end on the thread of files.
+/// The last job of the removal. The end of a mount namespace waits for all processors: namespaces end on the thread of
+/// files.
 void ProcessPodEnds::remove_directory(ProcessPod& pod) {
+  const auto done = alive_.guard([this, uid = pod.command.uid] { pods_.removals().job_ended(uid); });
+  if (pod.directory.empty()) return done();
   const auto namespaces = std::make_shared<std::optional<PodNamespaces>>(std::move(pod.isolated.namespaces));
-  const bool queued = means_.files.submit([directory = pod.directory, namespaces]() -> runtime::Loop::Task {
+  const bool queued = means_.files.submit([directory = pod.directory, namespaces, done]() -> runtime::Loop::Task {
     namespaces->reset();
     std::error_code error;
     fs::remove_all(directory, error);
-    return {};
+    return done;
   });
-  if (!queued) host_.log.warning("pod directory not removed", {{"directory", pod.directory}});
+  if (queued) return;
+  host_.log.warning("pod directory not removed", {{"directory", pod.directory}});
+  done();
 }
 
 /// The kernel may hold a cgroup for a moment after its last process has ended.

@@ -30,8 +30,9 @@ ProcessPod* ProcessPods::find(const std::string& uid) {
 }
 
 bool ProcessPods::is_made_anew(const std::string& uid, const PodIdentity& identity) {
+  if (identity == nullptr) return false;
   const ProcessPod* found = find(uid);
-  return found != nullptr && found->identity != identity;
+  return removals_.has_later(uid) || (found != nullptr && found->identity != identity);
 }
 
 const ProcessPod* ProcessPods::find(const api::PodKey& key) const {

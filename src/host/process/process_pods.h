@@ -14,6 +14,7 @@
 #include "host/observation/observer.h"
 #include "host/pods/container_starts.h"
 #include "host/pods/pod_identity.h"
+#include "host/pods/pod_removals.h"
 #include "host/process/container_process.h"
 #include "host/process/kept_records.h"
 #include "host/process/pod_isolator.h"
@@ -101,7 +102,7 @@ class ProcessPods {
 
   /// Null: there is no such pod.
   ProcessPod* find(const std::string& uid);
-  /// True if another pod has the uid now.
+  /// True if another pod has the uid now, or waits for it. Null: the pod was unknown.
   bool is_made_anew(const std::string& uid, const PodIdentity& identity);
   /// Finds the pod of that name that is not being stopped, if there are several.
   const ProcessPod* find(const api::PodKey& key) const;
@@ -124,6 +125,8 @@ class ProcessPods {
   Result<std::string> find_log(const api::PodKey& key, const std::string& container, std::int32_t attempt) const;
   bool is_log_live(const std::string& path) const;
 
+  PodRemovals& removals() { return removals_; }
+
   /// The node shuts down: no container starts any more.
   void close() { closing_ = true; }
 
@@ -133,6 +136,7 @@ class ProcessPods {
   const NodeSlice& slice_;
   HostEvents& events_;
   Map pods_;
+  PodRemovals removals_;
   bool closing_ = false;
 };
 

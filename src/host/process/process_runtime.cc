@@ -54,7 +54,9 @@ ProcessRuntime::ProcessRuntime(runtime::Loop& loop, const NodeSlice& slice, agen
       reclaim_(host_, pods_, receiver, observer_, files_),
       prober_(
           loop, [this](agent::HostEvent event) { events_.emit(std::move(event)); }, options_.secure_streams),
-      health_(loop, [this](agent::HostEvent event) { events_.emit(std::move(event)); }) {}
+      health_(loop, [this](agent::HostEvent event) { events_.emit(std::move(event)); }) {
+  pods_.removals().connect(log_, [this](agent::HostCommand command) { execute(std::move(command)); });
+}
 
 Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::create(runtime::Loop& loop, const NodeSlice& slice,
                                                                agent::Host::Receiver& receiver, telemetry::Log log,
@@ -91,6 +93,7 @@ Outcome ProcessRuntime::open() {
 ProcessRuntime::~ProcessRuntime() = default;
 
 void ProcessRuntime::execute(agent::HostCommand command) {
+  if (pods_.removals().hold_back(command)) return;
   std::visit([this](auto&& each) { on_command(std::forward<decltype(each)>(each)); }, std::move(command));
 }
 
