@@ -170,6 +170,26 @@ TEST_F(CriStarts, AContainerIsNotMadeInALaterPodOfTheSameUid) {
   EXPECT_EQ(waiting("ImageStatus"), 1U) << "the second reads the image's user";
 }
 
+TEST_F(CriStarts, AContainerWaitsForTheCheckpointOfDevicesAndStartsInItsOwnPodAlone) {
+  std::deque<runtime::Loop::Task> waiting_for_devices;
+  runtime_->set_device_files([&](runtime::Loop::Task then) { waiting_for_devices.push_back(std::move(then)); });
+  create_pod();
+  start();
+  run_turn();
+  EXPECT_EQ(waiting("ImageStatus"), 0U) << "its devices are not on the disk";
+  runtime_->execute(agent::RemovePod{"u1"});
+  create_pod();
+  runtime_->execute(agent::RunSandbox{.uid = "u1"});
+  run_until_waiting("RunPodSandbox", 1);
+  start(1);
+  ASSERT_EQ(waiting_for_devices.size(), 2U);
+  waiting_for_devices.front()();
+  EXPECT_EQ(waiting("ImageStatus"), 0U) << "the earlier pod is gone";
+  EXPECT_TRUE(failures().empty()) << "and the later one has not failed";
+  waiting_for_devices.back()();
+  EXPECT_EQ(waiting("ImageStatus"), 1U);
+}
+
 TEST_F(CriStarts, ASandboxOfAnEarlierPodIsRemoved) {
   create_pod();
   runtime_->execute(agent::RunSandbox{.uid = "u1"});

@@ -410,18 +410,11 @@ Outcome make_agent(const NodeSite& site, const NodePartOptions& options, NodeFac
   return {};
 }
 
-/// A container starts when the checkpoint of its devices is on the disk: a process that follows a kill gives them to no
-/// other container.
-void execute(RunningNode& node, agent::HostCommand command) {
-  if (!node.plugins || !std::holds_alternative<agent::StartContainer>(command))
-    return node.runtime->execute(std::move(command));
-  node.plugins->when_saved(
-      [&node, command = std::move(command)]() mutable { node.runtime->execute(std::move(command)); });
-}
-
 /// From here on the agent receives all events, and its commands are executed.
 void connect(const NodeSite& site, RunningNode& node) {
   node.driver = std::make_unique<runtime::EngineDriver>(site.loop, *node.agent, *node.transport);
+  if (node.plugins)
+    node.runtime->set_device_files([&node](runtime::Loop::Task then) { node.plugins->when_saved(std::move(then)); });
   node.host_events->pass_to([&node](agent::HostEvent event) {
     node.driver->step([&node, event = std::make_shared<const agent::HostEvent>(std::move(event))](Now now) {
       node.agent->on_host_event(event, now);
@@ -436,7 +429,7 @@ void connect(const NodeSite& site, RunningNode& node) {
     for (agent::DeviceCommand& command : node.agent->take_device_commands()) {
       if (node.plugins) node.plugins->execute(std::move(command));
     }
-    for (agent::HostCommand& command : node.agent->take_host_commands()) execute(node, std::move(command));
+    for (agent::HostCommand& command : node.agent->take_host_commands()) node.runtime->execute(std::move(command));
   });
 }
 

@@ -44,7 +44,9 @@ const api::Container* container_in(const api::Pod& pod, std::string_view name) {
 }  // namespace
 
 CriContainerStart::CriContainerStart(const ContainerStartMeans& means, agent::StartContainer command)
-    : CriRun(kStepsOfContainerStart), means_(means), command_(std::move(command)), asked_(means.host.loop.now().mono) {}
+    : CriRun(kStepsOfContainerStart), means_(means), command_(std::move(command)), asked_(means.host.loop.now().mono) {
+  if (const CriPod* pod = means_.pods.find(command_.uid)) pod_ = pod->identity;
+}
 
 Next CriContainerStart::run(ContainerStartStep step) {
   switch (step) {
@@ -67,9 +69,8 @@ Next CriContainerStart::run(ContainerStartStep step) {
 }
 
 Next CriContainerStart::check() {
-  CriPod* pod = means_.pods.find(command_.uid);
+  CriPod* pod = means_.pods.find(command_.uid, pod_);
   if (pod == nullptr) return refuse("CreateContainerError", fmt::format("pod {} is unknown", command_.uid));
-  pod_ = pod->identity;
   if (pod->broken) return refuse("CreateContainerError", pod->broken->text());
   if (!is_plain_name(command_.name) || command_.name.starts_with('_'))
     return refuse("CreateContainerError", fmt::format("\"{}\" cannot name a container", command_.name));

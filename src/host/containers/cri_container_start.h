@@ -51,7 +51,10 @@ enum class ContainerStartStep : std::uint8_t {
 
 class CriContainerStart final : public CriRun<CriContainerStart, ContainerStartStep> {
  public:
+  /// The start of a container in the pod that has the uid now.
   CriContainerStart(const ContainerStartMeans& means, agent::StartContainer command);
+
+  const agent::StartContainer& command() const { return command_; }
 
  private:
   Next run(ContainerStartStep step) override;

@@ -52,6 +52,7 @@
 #include "host/observation/page_cache_relief.h"
 #include "host/pods/pod_limits.h"
 #include "host/pods/pod_runtime.h"
+#include "host/pods/start_files.h"
 #include "host/pods/volume_commands.h"
 #include "host/probes/health_prober.h"
 #include "host/probes/network_prober.h"
@@ -119,6 +120,8 @@ class CriRuntime final : public PodRuntime {
 
   void checkpoint(const CheckpointWish& wish, CheckpointTaken answer) override;
 
+  void set_device_files(StartFiles::WhenSaved when_saved) override { start_files_.set_devices(std::move(when_saved)); }
+
   std::vector<api::PodKey> pods() const override { return pods_.keys(); }
 
  private:
@@ -130,10 +133,8 @@ class CriRuntime final : public PodRuntime {
   void on_command(const agent::RunSandbox& command) { sandboxes_.start(command); }
 
   void on_command(agent::StartContainer command) {
-    const bool waits = owns_cpus_or_memory(command);
-    auto start = std::make_shared<CriContainerStart>(start_means_, std::move(command));
-    if (!waits) return start->advance();
-    checkpoints_.when_saved([start] { start->advance(); });
+    const auto start = std::make_shared<CriContainerStart>(start_means_, std::move(command));
+    start_files_.when_saved(start->command(), [start] { start->advance(); });
   }
 
   void on_command(const agent::StopContainer& command) { container_ends_.stop(command); }
@@ -196,6 +197,7 @@ class CriRuntime final : public PodRuntime {
   agent::LifecycleRecords records_;
   CriStatusFeed status_feed_;
   CheckpointFiles checkpoints_;
+  StartFiles start_files_{checkpoints_};
   BlockingThread files_;
   PageCacheRelief relief_;
   LogFolders log_folders_;

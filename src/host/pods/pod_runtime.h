@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "host/reaction/reaction_target.h"
 #include "host/streams/stream_sessions.h"
+#include "runtime/loop.h"
 
 #include <cstdint>
 #include <functional>
@@ -70,6 +71,9 @@ class PodRuntime : public agent::Host, public StreamedContainers {
   /// Writes the state of a running container to a file; the answer comes now or later. Errors end up in a sentence of
   /// upstream's, which names the code of gRPC: "rpc error: code = Unimplemented desc = …".
   virtual void checkpoint(const CheckpointWish& wish, CheckpointTaken answer) = 0;
+
+  /// Containers start when this has run its task as well: the checkpoint of devices is on the disk.
+  virtual void set_device_files(std::function<void(runtime::Loop::Task then)> when_saved) = 0;
 
   /// Pods that have a cgroup, by uid.
   virtual std::vector<api::PodKey> pods() const = 0;

@@ -97,9 +97,13 @@ void ProcessRuntime::execute(agent::HostCommand command) {
   std::visit([this](auto&& each) { on_command(std::forward<decltype(each)>(each)); }, std::move(command));
 }
 
+/// A start that waits belongs to the pod that has the uid now.
 void ProcessRuntime::on_command(agent::StartContainer command) {
-  if (!owns_cpus_or_memory(command)) return containers_.start(std::move(command));
-  checkpoints_.when_saved([this, command = std::move(command)]() mutable { containers_.start(std::move(command)); });
+  const ProcessPod* pod = pods_.find(command.uid);
+  const auto held = std::make_shared<agent::StartContainer>(std::move(command));
+  start_files_.when_saved(*held, alive_.guard([this, held, identity = pod == nullptr ? nullptr : pod->identity] {
+    if (!pods_.is_made_anew(held->uid, identity)) containers_.start(std::move(*held));
+  }));
 }
 
 void ProcessRuntime::on_command(const agent::SetUpVolumes& command) {

@@ -28,6 +28,7 @@
 #include "host/observation/observer.h"
 #include "host/observation/page_cache_relief.h"
 #include "host/pods/pod_runtime.h"
+#include "host/pods/start_files.h"
 #include "host/pods/volume_commands.h"
 #include "host/probes/health_prober.h"
 #include "host/probes/network_prober.h"
@@ -116,6 +117,8 @@ class ProcessRuntime final : public PodRuntime {
                       "processes of this machine"));
   }
 
+  void set_device_files(StartFiles::WhenSaved when_saved) override { start_files_.set_devices(std::move(when_saved)); }
+
   std::vector<api::PodKey> pods() const override { return pods_.keys(); }
 
  private:
@@ -181,6 +184,7 @@ class ProcessRuntime final : public PodRuntime {
   ProcessPods pods_;
   OrphanedCgroups orphans_;
   CheckpointFiles checkpoints_;
+  StartFiles start_files_{checkpoints_};
   BlockingThread files_;  // removes directories
   PageCacheRelief relief_;
   VolumeThread volumes_;
