@@ -334,6 +334,40 @@ TEST_F(NodeLifecycle, LegacyModeMarksAPodThatIsBoundWhileOthersOfItsNodeAreEvict
   EXPECT_NE(cluster.get(pods + "/second").string_at({"metadata", "deletionTimestamp"}), "");
 }
 
+TEST_F(NodeLifecycle, LegacyModeEvictsANodeWhoseTurnIsDuringAnEarlierEviction) {
+  options.node_lifecycle.profile =
+      lifecycle::upstream_profile(lifecycle::Line::kV1_19, lifecycle::EvictionMode::kLegacy);
+  options.node_lifecycle.monitor.pod_eviction_timeout = seconds(10);
+  start(3);
+  const std::string pods = "/api/v1/namespaces/default/pods";
+  cluster.create(pods, pod_json("web", "64Mi", "n1"));
+  cluster.advance(seconds(3));
+  cluster.set_up("n1", false);
+  cluster.advance(seconds(100));
+  ASSERT_NE(cluster.get(pods + "/web").string_at({"metadata", "deletionTimestamp"}), "");
+
+  // The node recovers and fails again while its pods are still being deleted, one after the other.
+  cluster.delay_answers(api::Method::kDelete, "/pods/slow", seconds(9));
+  for (int i = 0; i < 20; ++i) {
+    const std::string name = fmt::format("slow-{:02}", i);
+    cluster.create(pods, pod_json(name, "64Mi", "n1"));
+    cluster.merge(pods + "/" + name + "/status", *api::parse_json(R"({"status":{"reason":"NodeLost"}})"));
+  }
+  cluster.advance(seconds(35));
+  cluster.set_up("n1", true);
+  cluster.advance(seconds(15));
+  ASSERT_EQ(cluster.ready_status("n1"), "True");
+  cluster.create(pods, pod_json("late", "64Mi", "n1"));
+  cluster.advance(seconds(5));
+  cluster.set_up("n1", false);
+  cluster.advance(seconds(75));
+  ASSERT_EQ(cluster.ready_status("n1"), "Unknown");
+  EXPECT_EQ(cluster.get(pods + "/late").string_at({"metadata", "deletionTimestamp"}), "")
+      << "the eviction is under way";
+  cluster.advance(seconds(120));
+  EXPECT_NE(cluster.get(pods + "/late").string_at({"metadata", "deletionTimestamp"}), "");
+}
+
 TEST_F(NodeLifecycle, SameSeedSameRequests) {
   const auto run = [] {
     ControllerSet::Options defaults;

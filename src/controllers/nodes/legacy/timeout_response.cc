@@ -56,21 +56,30 @@ bool TimeoutResponse::marks_pods_of(const api::Node& node) const {
 /// Evicts pods of a node whose turn has come already. `done` may be empty. While an eviction of the node is under way
 /// there is no second one: these pods are left to the next pass, and `done(true)` follows at once.
 void TimeoutResponse::evict(const NodePtr& node, const std::vector<PodPtr>& pods, Done done, Now now) {
-  if (!evicting_.insert(node->metadata.name).second) {
+  if (!evicting_.try_emplace(node->metadata.name).second) {
     if (done) done(true, now);
     return;
   }
   evict_pods(
       parts_.shared, parts_.profile.facts, *node, pods,
       [this, name = node->metadata.name, done = std::move(done)](bool all, Now then) {
-        evicting_.erase(name);
+        on_eviction_end(name, then);
         if (done) done(all, then);
       },
       now);
 }
 
+/// Gives the node the turn that came during its eviction; a node that has recovered since has left its queue.
+void TimeoutResponse::on_eviction_end(const std::string& node, Now now) {
+  const auto ended = evicting_.extract(node);
+  if (const std::optional<Turn>& turn = ended.mapped()) beat_.retry(turn->zone, turn->entry, now);
+}
+
 NodeMonitor::Answer TimeoutResponse::evict_waiting(const std::string& zone, const QueueBeat::Entry& entry, Now now) {
-  if (evicting_.contains(entry.name)) return {};
+  if (const auto under_way = evicting_.find(entry.name); under_way != evicting_.end()) {
+    under_way->second = Turn{zone, entry};
+    return {};
+  }
   NodePtr node = parts_.shared.nodes.cache().find(entry.name);
   if (!node) {  // the pods are deleted even if the node does not exist
     auto gone = std::make_shared<api::Node>();
@@ -80,12 +89,12 @@ NodeMonitor::Answer TimeoutResponse::evict_waiting(const std::string& zone, cons
   if (const auto again = parts_.acts.ask_gate(lifecycle::ActKind::kTaint, *node, now)) {
     return {NodeMonitor::Handled::kRetry, *again - now.mono};
   }
-  evicting_.insert(entry.name);
+  evicting_.try_emplace(entry.name);
   parts_.acts.record_decision(entry.name, "pods evicted", {}, now);
   const bool counts_first = parts_.profile.facts.counts_before_trying;
   if (counts_first) parts_.metrics.node_tainted(zone);
   const auto done = [this, zone, entry, counts_first](bool all, Now then) {
-    evicting_.erase(entry.name);
+    on_eviction_end(entry.name, then);
     if (all) {
       evictions_.evicted(entry.name);
       if (!counts_first) parts_.metrics.node_tainted(zone);

@@ -8,8 +8,9 @@
 #include "controllers/nodes/queue_beat.h"
 #include "policy/lifecycle/lines/timeout_evictions.h"
 
+#include <functional>
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -32,14 +33,22 @@ class TimeoutResponse final : public NodeResponse {
   bool marks_pods_of(const api::Node& node) const override;
 
  private:
+  /// The turn of a node in the queue of its zone.
+  struct Turn {
+    std::string zone;
+    QueueBeat::Entry entry;
+  };
+
   void evict(const NodePtr& node, const std::vector<PodPtr>& pods, Done done, Now now);
+  void on_eviction_end(const std::string& node, Now now);
   lifecycle::NodeMonitor::Answer evict_waiting(const std::string& zone, const QueueBeat::Entry& entry, Now now);
 
   Parts parts_;
   lifecycle::TimeoutEvictions evictions_;
   QueueBeat beat_;
   std::optional<OutdatedKubelets> kubelets_;  // 1.7
-  std::set<std::string, std::less<>> evicting_;
+  /// Nodes whose pods are being evicted, each with its turn if that came meanwhile: for a failure after a recovery.
+  std::map<std::string, std::optional<Turn>, std::less<>> evicting_;
 };
 
 }  // namespace spillway::controllers
