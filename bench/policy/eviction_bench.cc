@@ -6,6 +6,7 @@
 #include "policy/eviction/decide.h"
 #include "policy/eviction/reference_load.h"
 #include "policy/eviction/threshold_parse.h"
+#include "policy/eviction/whole_pass.h"
 
 #include <benchmark/benchmark.h>
 
@@ -74,7 +75,7 @@ void one_pass(benchmark::State& state) {
   const Now now{Instant(hours(1)), WallTime(seconds(1'700'000'000))};
   std::size_t evicted = 0;
   for (auto _ : state) {
-    PassResult result = decide_eviction(config, std::move(kept), load.summary, load.active, now);
+    PassResult result = run_whole_pass(config, std::move(kept), load.summary, load.active, now);
     evicted += result.actions.size();
     kept = std::move(result.state);
   }

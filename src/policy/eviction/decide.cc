@@ -254,14 +254,6 @@ void choose_victim(const PassConfig& config, PassResult& result, const api::Summ
   choose_victim_of(config, result, join_stats(active, summary.pods), after, now);
 }
 
-PassResult decide_eviction(const PassConfig& config, PassState state, const api::Summary& summary,
-                           std::span<const api::Pod* const> active, Now now) {
-  const std::vector<MeasuredPod> pods = join_stats(active, summary.pods);
-  PassResult result = observe_pressure_of(config, std::move(state), summary, pods, now);
-  if (result.pending) choose_victim_of(config, result, pods, nullptr, now);
-  return result;
-}
-
 Decision decision_about(const EvictPod& action, const Decision& pass) {
   Decision decision = pass;
   decision.subject = {.kind = "Pod", .ns = action.pod.ns, .name = action.pod.name, .uid = action.uid};

@@ -99,10 +99,6 @@ PassResult observe_pressure(const PassConfig& config, PassState state, const api
 void choose_victim(const PassConfig& config, PassResult& result, const api::Summary& summary,
                    std::span<const api::Pod* const> active, const api::Summary* after, Now now);
 
-/// A whole pass on a node that has nothing to reclaim.
-PassResult decide_eviction(const PassConfig& config, PassState state, const api::Summary& summary,
-                           std::span<const api::Pod* const> active, Now now);
-
 /// The part of a pass's decision that is about one of its actions: what is journalled before that pod is ended.
 policy::Decision decision_about(const EvictPod& action, const policy::Decision& pass);
 

@@ -6,6 +6,7 @@
 #include "policy/eviction/quiet_pass.h"
 #include "policy/eviction/small_pods.h"
 #include "policy/eviction/threshold_parse.h"
+#include "policy/eviction/whole_pass.h"
 
 #include <gtest/gtest.h>
 
@@ -62,7 +63,7 @@ TEST(DecideEviction, EndsExactlyOneOrdinaryPodAndNeverACriticalOne) {
     std::vector<PodKind> chosen;
     for (const std::size_t kind : set) chosen.push_back(kinds[kind]);
     const Cluster cluster(chosen, 50, {});
-    const PassResult result = decide_eviction(config, fresh_state(config), cluster.summary, cluster.active, at({}));
+    const PassResult result = run_whole_pass(config, fresh_state(config), cluster.summary, cluster.active, at({}));
     const bool anybody = std::ranges::any_of(chosen, [](const PodKind& kind) { return !kind.critical(); });
     ASSERT_EQ(result.actions.size(), anybody ? 1u : 0u);
     if (!anybody) {
@@ -88,7 +89,7 @@ TEST(DecideEviction, EndsExactlyOneOrdinaryPodAndNeverACriticalOne) {
 TEST(DecideEviction, EvictsNoPodAtTheThreshold) {
   const PassConfig config = config_with({{"memory.available", "100Mi"}});
   const Cluster cluster({{.used_mib = 150, .request_mib = 0, .priority = 0}}, 100, {});
-  const PassResult result = decide_eviction(config, fresh_state(config), cluster.summary, cluster.active, at({}));
+  const PassResult result = run_whole_pass(config, fresh_state(config), cluster.summary, cluster.active, at({}));
   EXPECT_TRUE(result.actions.empty());
   EXPECT_TRUE(result.state.conditions.empty());
   EXPECT_TRUE(has_reason(result, policy::ReasonCode::kNoThresholdMet));
@@ -99,7 +100,7 @@ TEST(DecideEviction, WaitsForTheGraceOfASoftThreshold) {
   PassState state = fresh_state(config);
   for (const Duration elapsed : {seconds(0), seconds(29)}) {
     const Cluster cluster({{.used_mib = 150, .request_mib = 0, .priority = 0}}, 50, elapsed);
-    PassResult result = decide_eviction(config, std::move(state), cluster.summary, cluster.active, at(elapsed));
+    PassResult result = run_whole_pass(config, std::move(state), cluster.summary, cluster.active, at(elapsed));
     EXPECT_TRUE(result.actions.empty());
     EXPECT_TRUE(has_reason(result, policy::ReasonCode::kGraceNotOver));
     EXPECT_TRUE(result.state.conditions.contains(Condition::kMemoryPressure)) << "conditions do not wait";
@@ -107,7 +108,7 @@ TEST(DecideEviction, WaitsForTheGraceOfASoftThreshold) {
   }
   Cluster cluster({{.used_mib = 150, .request_mib = 0, .priority = 0}}, 50, seconds(30));
   cluster.pods.front().spec.termination_grace_period_seconds = 7;
-  const PassResult result = decide_eviction(config, std::move(state), cluster.summary, cluster.active, at(seconds(30)));
+  const PassResult result = run_whole_pass(config, std::move(state), cluster.summary, cluster.active, at(seconds(30)));
   ASSERT_EQ(result.actions.size(), 1u);
   EXPECT_EQ(result.actions.front().grace_period_seconds, 7);
 }
@@ -116,10 +117,10 @@ TEST(DecideEviction, DoesNotActTwiceOnOneObservation) {
   const PassConfig config = config_with({{"memory.available", "100Mi"}});
   const Cluster cluster(
       {{.used_mib = 150, .request_mib = 0, .priority = 0}, {.used_mib = 150, .request_mib = 0, .priority = 0}}, 50, {});
-  PassResult first = decide_eviction(config, fresh_state(config), cluster.summary, cluster.active, at({}));
+  PassResult first = run_whole_pass(config, fresh_state(config), cluster.summary, cluster.active, at({}));
   ASSERT_EQ(first.actions.size(), 1u);
   const PassResult second =
-      decide_eviction(config, std::move(first.state), cluster.summary, cluster.active, at(seconds(1)));
+      run_whole_pass(config, std::move(first.state), cluster.summary, cluster.active, at(seconds(1)));
   EXPECT_TRUE(second.actions.empty());
   EXPECT_TRUE(has_reason(second, policy::ReasonCode::kObservationStale));
 }
@@ -129,7 +130,7 @@ TEST(DecideEviction, ReportsAConditionForTheTransitionPeriodAfterItsEnd) {
   PassState state = fresh_state(config);
   const auto reported_at = [&](std::int64_t available_mib, Duration elapsed) {
     const Cluster cluster({}, available_mib, elapsed);
-    PassResult result = decide_eviction(config, std::move(state), cluster.summary, cluster.active, at(elapsed));
+    PassResult result = run_whole_pass(config, std::move(state), cluster.summary, cluster.active, at(elapsed));
     state = std::move(result.state);
     return state.conditions.contains(Condition::kMemoryPressure);
   };
@@ -196,7 +197,7 @@ TEST(PassQuietly, NotWhileAPodExceedsItsLocalStorage) {
 TEST(DecideEviction, AnUnreadableSignalDoesNotStopTheOthers) {
   const PassConfig config = config_with({{"memory.available", "100Mi"}, {"nodefs.available", "10%"}});
   const Cluster cluster({{.used_mib = 150, .request_mib = 0, .priority = 0}}, 50, {});
-  const PassResult result = decide_eviction(config, fresh_state(config), cluster.summary, cluster.active, at({}));
+  const PassResult result = run_whole_pass(config, fresh_state(config), cluster.summary, cluster.active, at({}));
   EXPECT_EQ(result.actions.size(), 1u);
   EXPECT_TRUE(has_reason(result, policy::ReasonCode::kObservationMissing));
 }

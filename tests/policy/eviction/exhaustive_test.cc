@@ -5,6 +5,7 @@
 #include "policy/eviction/decide.h"
 #include "policy/eviction/small_pods.h"
 #include "policy/eviction/threshold_parse.h"
+#include "policy/eviction/whole_pass.h"
 
 #include <gtest/gtest.h>
 
@@ -191,10 +192,10 @@ TEST(Exhaustive, TheVictimIsTheFirstThatIsNotCriticalAndTheSameEveryTime) {
         if (pod.stats != nullptr) summary.pods.push_back(*pod.stats);
       }
       const Now now{Instant(hours(1)), kAt};
-      const PassResult result = decide_eviction(memory, state, summary, active, now);
+      const PassResult result = run_whole_pass(memory, state, summary, active, now);
       std::ranges::reverse(active);
       std::ranges::reverse(summary.pods);
-      const PassResult again = decide_eviction(memory, state, summary, active, now);
+      const PassResult again = run_whole_pass(memory, state, summary, active, now);
       ++decisions;
       ASSERT_EQ(result.actions, again.actions);
       ASSERT_EQ(result.decision, again.decision);

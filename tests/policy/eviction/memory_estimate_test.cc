@@ -4,6 +4,7 @@
 #include "policy/eviction/decide.h"
 #include "policy/eviction/small_pods.h"
 #include "policy/eviction/threshold_parse.h"
+#include "policy/eviction/whole_pass.h"
 
 #include <gtest/gtest.h>
 
@@ -32,7 +33,7 @@ PassResult run_pass(const api::Summary& summary, MemoryEstimator by, std::vector
   adopt_layout(config, {}, state);
   static const api::Pod kPod = make_pod({.used_mib = {}, .request_mib = 0, .priority = 0}, 0);
   const api::Pod* const active[] = {&kPod};
-  return decide_eviction(config, std::move(state), summary, active, kNow);
+  return run_whole_pass(config, std::move(state), summary, active, kNow);
 }
 
 std::vector<std::string> estimators_that_disagree(const policy::Decision& decision) {

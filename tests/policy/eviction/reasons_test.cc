@@ -5,6 +5,7 @@
 #include "policy/eviction/decide.h"
 #include "policy/eviction/small_pods.h"
 #include "policy/eviction/threshold_parse.h"
+#include "policy/eviction/whole_pass.h"
 
 #include <gtest/gtest.h>
 
@@ -126,7 +127,7 @@ TEST(Reasons, APassWithoutAVictimSaysWhy) {
       PassState state;
       adopt_layout(config, {}, state);
       const Now now{Instant(hours(1)), WallTime(seconds(2))};
-      const PassResult result = decide_eviction(config, std::move(state), summary, group.active, now);
+      const PassResult result = run_whole_pass(config, std::move(state), summary, group.active, now);
       const bool acts = available < 100 && !critical;
       EXPECT_EQ(result.actions.size(), acts ? 1u : 0u);
       EXPECT_EQ(result.decision.verdict, acts              ? policy::Verdict::kActs
