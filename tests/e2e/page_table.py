@@ -391,6 +391,9 @@ TABLE = {
         "spillway up --compat v1.7": NAME,
     },
     "docs/compat/store.md": {"spillway store backup": NAME, "spillway store copy": NAME},
+    "docs/upstream-conformance.md": {
+        "./dev conformance --upstream KUBECONFIG --binary ./e2e.test --reports reports": UPSTREAM,
+    },
     "docs/compat/workloads.md": {
         "spillway explain replicaset/NAME": Here((("NAME", "web"),)),
         "spillway explain deployment/NAME": Runs("tests/e2e/test_deployments.py", '"explain", f"deployment/'),
