@@ -135,6 +135,19 @@ TEST(Proxy, LinksOfAPageLeadBelowTheProxy) {
   EXPECT_EQ(data->response->body, R"("<a href=\"/x\">")");
 }
 
+// A relay asks with an empty piece if the client of a silent answer is still there.
+TEST(Proxy, AClientThatLeftAPageIsNoticedWithoutText) {
+  TestServer server;
+  make_addressed_pod(server, "web", "10.0.0.7");
+  const auto page = server.send(api::Method::kGet, kWebProxy + "/");
+  const auto& sink = server.pods().asked.front().sink;
+  sink->on_stream(api::Response{200, {{"Content-Type", "text/html"}}, {}});
+  EXPECT_TRUE(sink->write(std::make_shared<const std::string>("text <a")));
+  EXPECT_TRUE(sink->write(std::make_shared<const std::string>()));
+  page->capacity = 0;
+  EXPECT_FALSE(sink->write(std::make_shared<const std::string>()));
+}
+
 // The verb that authorization sees for a method: HEAD reads, OPTIONS is no verb that a role names.
 TEST(Proxy, NeedsTheVerbOfItsMethod) {
   using enum api::Method;

@@ -75,8 +75,8 @@ void AnswerSink::on_upgrade(api::Response head, std::shared_ptr<api::UpgradedInp
 bool AnswerSink::write(std::shared_ptr<const std::string> chunk) {
   if (upgraded_ != nullptr) return upgraded_->write(std::move(chunk));
   if (!links_) return exchange_->write(std::move(chunk));
-  std::string piece = links_->rewritten(*chunk);
-  return piece.empty() || exchange_->write(std::make_shared<const std::string>(std::move(piece)));
+  // An empty piece, too: the exchange says whether the client is still there.
+  return exchange_->write(std::make_shared<const std::string>(links_->rewritten(*chunk)));
 }
 
 void AnswerSink::on_end() {
