@@ -1,5 +1,6 @@
 // Aggregated APIs: APIServices, their availability, requests that are forwarded to their servers, discovery and
 // OpenAPI.
+#include "apiserver/aggregation/due_names.h"
 #include "apiserver/aggregation/identity_headers.h"
 #include "apiserver/server_fixture.h"
 
@@ -415,6 +416,23 @@ TEST(AggregatedOpenApi, V2StaysWhileTheServerIsAwayAndFollowsWhatItSays) {
   world.script["/openapi/v2"] = reply(200, kDefinitions);
   pass_minutes(world);
   EXPECT_TRUE(has_ware());
+}
+
+TEST(DueNames, ANameWhoseFetchIsUnderWayStaysDueAndDelaysNoOther) {
+  DueNames due(2);
+  for (const char* name : {"slow", "b", "b", "c"}) due.add(name);
+  EXPECT_EQ(due.take(), "slow");
+  due.begin("slow");
+  due.add("slow");
+  EXPECT_EQ(due.take(), "b");
+  due.begin("b");
+  EXPECT_EQ(due.take(), std::nullopt);  // two are under way
+  due.end("b");
+  EXPECT_EQ(due.take(), "c");
+  EXPECT_EQ(due.take(), std::nullopt);  // only the name that is under way is due
+  due.end("slow");
+  EXPECT_EQ(due.take(), "slow");
+  EXPECT_EQ(due.take(), std::nullopt);
 }
 
 TEST(AggregatedOpenApi, ADocumentThatIsKnownIsNotSentAgain) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -75,24 +76,16 @@ void RemoteDiscovery::refresh() {
 }
 
 void RemoteDiscovery::fetch_next() {
-  std::vector<std::string> later;  // names whose present fetch may have begun before they became due
-  while (!due_.empty() && under_way_.size() < kFetchesMax) {
-    const std::string name = due_.pop();
-    const auto known = known_.find(name);
-    if (known == known_.end() || !known->second.api->available) continue;
-    if (under_way_.contains(name)) {
-      later.push_back(name);
-      continue;
-    }
-    fetch(name, known->second.api);
+  while (const std::optional<std::string> name = due_.take()) {
+    const auto known = known_.find(*name);
+    if (known != known_.end() && known->second.api->available) fetch(*name, known->second.api);
   }
-  for (const std::string& name : later) due_.add(name);
 }
 
 void RemoteDiscovery::fetch(const std::string& name, const RemoteApiPtr& api) {
   const Result<AggregatedServer> server = server_of(core_, *api);
   if (!server) return;
-  under_way_.insert(name);
+  due_.begin(name);
   fetch_.get({.server = *server, .target = path_of(*api), .bytes_max = kDocumentBytesMax},
              [this, name, api](const Result<api::Response>& answer) { on_resources(name, api, answer); });
 }
@@ -111,7 +104,7 @@ void RemoteDiscovery::on_resources(const std::string& name, const RemoteApiPtr& 
   publish();
   const Result<AggregatedServer> server = server_of(core_, *api);
   if (!is_current || !server) {
-    under_way_.erase(name);
+    due_.end(name);
     return fetch_next();
   }
   fetch_.get({.server = *server, .target = "/openapi/v3", .bytes_max = kDocumentBytesMax},
@@ -120,7 +113,7 @@ void RemoteDiscovery::on_resources(const std::string& name, const RemoteApiPtr& 
 
 void RemoteDiscovery::on_openapi(const std::string& name, const RemoteApiPtr& api,
                                  const Result<api::Response>& answer) {
-  under_way_.erase(name);
+  due_.end(name);
   const auto known = known_.find(name);
   if (known != known_.end() && known->second.api->uid == api->uid) {
     // The document that is known stays while its server fails.

@@ -14,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -67,8 +66,7 @@ class RemoteDiscovery final : public RemoteGroups {
   RemoteFetch& fetch_;
   std::uint64_t followed_ = 0;  // the version of apis_
   std::map<std::string, Known, std::less<>> known_;
-  DueNames due_;
-  std::set<std::string> under_way_;
+  DueNames due_{kFetchesMax};
   bool is_timed_ = false;
   std::vector<RemoteVersion> versions_;
   RemoteOpenApi open_api_;

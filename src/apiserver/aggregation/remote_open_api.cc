@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 
 namespace spillway::apiserver {
@@ -52,24 +53,16 @@ RemoteSchemasPtr RemoteOpenApi::find(const std::string& name) const {
 }
 
 void RemoteOpenApi::fetch_next() {
-  std::vector<std::string> later;  // names whose present fetch may have begun before they became due
-  while (!due_.empty() && under_way_.size() < kFetchesMax) {
-    const std::string name = due_.pop();
-    const auto known = known_.find(name);
-    if (known == known_.end() || !known->second.api->available) continue;
-    if (under_way_.contains(name)) {
-      later.push_back(name);
-      continue;
-    }
-    fetch(name, known->second);
+  while (const std::optional<std::string> name = due_.take()) {
+    const auto known = known_.find(*name);
+    if (known != known_.end() && known->second.api->available) fetch(*name, known->second);
   }
-  for (const std::string& name : later) due_.add(name);
 }
 
 void RemoteOpenApi::fetch(const std::string& name, const Known& known) {
   const Result<AggregatedServer> server = server_of(core_, *known.api);
   if (!server) return;
-  under_way_.insert(name);
+  due_.begin(name);
   fetch_.get({.server = *server,
               .target = "/openapi/v2",
               .bytes_max = kDocumentBytesMax,
@@ -89,7 +82,7 @@ void RemoteOpenApi::on_answer(const std::string& name, const RemoteApiPtr& api, 
   if (known != nullptr && !answer) refuse(name, *known, answer.error());
   if (known != nullptr && answer && answer->status == kNotFound) keep(*known, nullptr);
   if (known != nullptr && answer && answer->status != kNotModified) known->tag.clear();
-  under_way_.erase(name);
+  due_.end(name);
   fetch_next();
 }
 
@@ -99,7 +92,7 @@ void RemoteOpenApi::read(const std::string& name, const RemoteApiPtr& api, api::
   known.tag = tag.size() <= kTagBytesMax ? tag : std::string_view();
   const std::uint64_t hash = fnv1a64(document.body);
   if (std::exchange(known.hash, hash) == hash) {
-    under_way_.erase(name);
+    due_.end(name);
     return fetch_next();
   }
   auto reading = std::make_shared<Reading>(std::move(document.body), path_of(*api) + "/");
@@ -108,7 +101,7 @@ void RemoteOpenApi::read(const std::string& name, const RemoteApiPtr& api, api::
 }
 
 void RemoteOpenApi::on_read(const std::string& name, const RemoteApiPtr& api, const Result<RemoteSchemas>& part) {
-  under_way_.erase(name);
+  due_.end(name);
   if (Known* known = current(name, api)) {
     if (!part) {
       refuse(name, *known, part.error());

@@ -14,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -65,8 +64,7 @@ class RemoteOpenApi {
   Core& core_;
   RemoteFetch& fetch_;
   std::map<std::string, Known, std::less<>> known_;
-  DueNames due_;
-  std::set<std::string> under_way_;
+  DueNames due_{kFetchesMax};
   std::uint64_t version_ = 0;
 };
 
